@@ -38,9 +38,9 @@ void CoordinatorCore::Answer(CommandId id, Status status, std::string text, Coor
 
 // The job is over: nothing that was asked for will happen.
 void CoordinatorCore::AnswerAll(const Status& status, CoordinatorOutputs& out) {
-  for (const SwitchOrder& order : std::exchange(switches_, {})) Answer(order.id, status, {}, out);
-  for (const PlacementOrder& order : std::exchange(placement_orders_, {})) Answer(order.id, status, {}, out);
-  for (const GoneOrder& order : std::exchange(gone_orders_, {})) Answer(order.id, status, {}, out);
+  for (const CommandId id : switches_.AbandonAll()) Answer(id, status, {}, out);
+  for (const CommandId id : placement_.AbandonAll()) Answer(id, status, {}, out);
+  for (const CommandId id : gone_orders_.AbandonAll()) Answer(id, status, {}, out);
   for (const CommandId id : cuts_.AbandonAll()) Answer(id, status, {}, out);
 }
 
@@ -57,44 +57,18 @@ void CoordinatorCore::On(FromOperator input, MonotonicTime now, CoordinatorOutpu
 
 void CoordinatorCore::OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline,
                                 CoordinatorOutputs& out) {
-  if (switches_.size() >= kCommandsMax) {
+  if (switches_.IsFull()) {
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many switches wait; wait for some"), {}, out);
   }
-  switches_.push_back({.id = id, .mode = command.mode, .deadline = deadline});
+  switches_.Add(id, command.mode, deadline);
 }
 
-// The first order of the queue: hold all workers before a common step, then announce the mode from there on.
 void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out) {
-  while (!switches_.empty()) {
-    SwitchOrder& order = switches_.front();
-    if (!order.begun && order.mode == clocks_.mode()) {
-      Answer(order.id, OkStatus(), ToString(order.mode) + " already", out);
-    } else if (now >= order.deadline) {
-      std::string text = "switching to " + ToString(order.mode) + ": ";
-      if (order.begun) {
-        const std::vector<NodeId> missing = clocks_.Missing();
-        text += missing.empty() ? "no time left" : Name(missing.front()) + " has not answered";
-        clocks_.Release();
-      } else {
-        text += "the switch before has not reached all workers";
-      }
-      out.events.push_back(text + "; " + ToString(clocks_.mode()) + " continues");
-      Answer(order.id, Error(StatusCode::kDeadlineExceeded, text), {}, out);
-    } else if (order.begun && (clocks_.AllPromised() || options_.mutations.switch_without_promises)) {
-      const uint64_t from = clocks_.hold_at();
-      clocks_.Switch(order.mode);
-      const std::string text = ToString(order.mode) + " from step " + std::to_string(from) + " on";
-      out.events.push_back("synchronization: " + text);
-      Answer(order.id, OkStatus(), text, out);
-    } else {
-      if (!order.begun && !cuts_.PreparesCopies() && clocks_.CanPrepare()) {
-        clocks_.Prepare();
-        order.begun = true;
-        if (clocks_.AllPromised()) continue;  // there is no worker
-      }
-      return;
-    }
-    switches_.pop_front();
+  const auto name = [this](NodeId id) { return Name(id); };
+  while (auto done = switches_.Continue(now, clocks_, !cuts_.PreparesCopies(), name,
+                                        options_.mutations.switch_without_promises)) {
+    if (!done->event.empty()) out.events.push_back(std::move(done->event));
+    out.command_results.push_back(std::move(done->result));
     ServeLeases(now, out);
   }
 }

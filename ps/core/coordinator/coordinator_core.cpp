@@ -43,7 +43,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
       evaluations_(options_.goal.evaluate_every_epochs, options_.goal.evaluate_every_steps) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
-  servers_wanted_ = options_.servers;
+  placement_.Want(options_.servers);
   if (options_.takeover) phase_ = Phase::kTakingOver;
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);

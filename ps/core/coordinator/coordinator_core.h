@@ -57,7 +57,7 @@ class CoordinatorCore {
   bool MayAct(MonotonicTime now) const { return !TakingOver() && !superseded_ && HoldsLease(now); }
   const ShardMap& map() const { return map_; }
   // Whether every shard lay where it is to lie when that was looked at last.
-  bool settled() const { return settled_; }
+  bool settled() const { return placement_.settled(); }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
   // What it knows, newer than every copy, when another one is to follow; empty when it knows nothing itself. It must
@@ -300,13 +300,8 @@ class CoordinatorCore {
   std::optional<NodeId> given_up_;  // its heartbeats count for nothing, so that it is lost like one that is silent
   std::map<std::pair<Role, uint32_t>, uint32_t> times_given_up_;
 
-  uint32_t servers_wanted_ = 0;
-  bool placement_changed_ = false;  // look again
-  bool settled_ = false;            // nothing to change when it was looked at last
-  bool moving_ = false;             // said so
-  size_t shards_to_change_ = 0;
-  std::vector<PlacementOrder> placement_orders_;
-  std::vector<GoneOrder> gone_orders_;
+  PlacementOrders placement_;
+  GoneOrders gone_orders_;
   RecoveryLedger recoveries_;
   uint64_t rows_moved_ = 0;  // received by members while this one coordinated
   MonotonicTime last_server_lost_ = kNever;
@@ -325,7 +320,7 @@ class CoordinatorCore {
   CheckpointCuts cuts_;
 
   ClockBoard clocks_;
-  std::deque<SwitchOrder> switches_;  // the first is in progress
+  SwitchOrders switches_;
   StragglerWatch straggler_;
   uint64_t steps_of_gone_ = 0;
   MonotonicTime first_worker_ = kNever;

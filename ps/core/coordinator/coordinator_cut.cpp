@@ -101,7 +101,7 @@ void CoordinatorCore::MarkAll(MonotonicTime now, CoordinatorOutputs& out) {
 void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
   cuts_.Write(clocks_);
   for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
-  placement_changed_ = true;
+  placement_.NoteChange();
   ServeLeases(now, out);
 }
 
@@ -124,7 +124,7 @@ void CoordinatorCore::OnMessage(Node& node, const SnapshotDone& message, Monoton
     case CheckpointCuts::Written::kTaken:
       break;
   }
-  placement_changed_ = true;  // a node that leaves may go now
+  placement_.NoteChange();  // a node that leaves may go now
   std::optional<CheckpointCommit> commit = cuts_.Commit();
   if (!commit) return;
   for (const TableEntry& table : tables_) commit->tables.push_back(table.spec);
@@ -158,7 +158,7 @@ void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
   for (const auto& [id, part] : cut.parts) {
     if (const Node* node = Find(id)) Send(*node, CutEnded{.cut = cut.id}, out);
   }
-  placement_changed_ = true;
+  placement_.NoteChange();
   std::string text = Describe(cut, status);
   if (asked.best) {
     const Duration took = cut.phase == CheckpointCut::Phase::kWaiting ? Duration::zero() : now_ - cut.begun_at;

@@ -17,7 +17,7 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
   const bool had_all = links_.HasAllLinks(id);
   links_.Said(id, unreached, now);
   // A joining member may be waiting for this word.
-  if (had_all != links_.HasAllLinks(id) || heartbeat.map_version != node.last.map_version) placement_changed_ = true;
+  if (had_all != links_.HasAllLinks(id) || heartbeat.map_version != node.last.map_version) placement_.NoteChange();
 }
 
 // Rows come before training: no member is given up with rows that have no copy, nor with a vote that is needed, unless

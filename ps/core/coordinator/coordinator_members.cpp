@@ -145,12 +145,11 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 // number is drained like those that were here when it came: it was started before the order and is late.
 void CoordinatorCore::WantServer(Node& server) {
   if (!map_.formed()) return;
-  const bool ordered =
-      std::ranges::any_of(placement_orders_, [](const PlacementOrder& order) { return order.leaving == NodeId(); });
-  if (ordered && server.member.index >= servers_wanted_ && AnyServerBelow(servers_wanted_)) {
+  const uint32_t wanted = placement_.servers_wanted();
+  if (placement_.HasCount() && server.member.index >= wanted && AnyServerBelow(wanted)) {
     server.member.leaving = true;
   } else {
-    servers_wanted_ = std::max(servers_wanted_, server.member.index + 1);
+    placement_.Want(std::max(wanted, server.member.index + 1));
   }
 }
 
@@ -207,8 +206,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_.marked = std::max(map_.marked, cuts_.marked());
   map_.members = Members();
   AssignVotes(map_);
-  placement_changed_ = true;
-  settled_ = false;
+  placement_.NotePublished();
   for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
 }
 

@@ -49,7 +49,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .synchronization = ToString(clocks_.mode()),
                            .load = options_.load,
                            .resume = options_.resume,
-                           .servers_wanted = servers_wanted_,
+                           .servers_wanted = placement_.servers_wanted(),
                            .backups = options_.backups,
                            // Those who join before the next copy arrives are not in this one.
                            .next_node = NodeId(next_node_.value() + static_cast<uint32_t>(kMembersMax)),

@@ -23,7 +23,7 @@ void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, Monotonic
   // Not what a member received before it first spoke to this coordinator, nor less again when a member is gone.
   if (node.rows) rows_moved_ += grown(&RowsReport::rows_received);
   node.rows = message;
-  placement_changed_ = true;
+  placement_.NoteChange();
 }
 
 // A node that may hold rows says where it stands with them.
@@ -139,15 +139,15 @@ PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) cons
 // One batch of changes at a time: the next when all members have the map, all directories are complete, all copies of
 // the batch are made and its rows have come home. That bounds what moves are in progress, so that training continues.
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
-  if (!std::exchange(placement_changed_, false)) return;
+  if (!placement_.TakeChange()) return;
   if (IsFinished()) return;  // servers end in the middle of whatever would begin now
   if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
   if (IsLoading()) {
-    placement_changed_ = true;
+    placement_.NoteChange();
     return;
   }
   if (cuts_.Marking()) {  // rows that move while others are copied would be missed or copied twice
-    placement_changed_ = true;
+    placement_.NoteChange();
     return;
   }
   if (recoveries_.End()) {
@@ -164,9 +164,9 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
   if (!servers.empty()) {
     changes = PlanPlacement(map_, GoalOfPlacement(servers));
   }
-  shards_to_change_ = changes.size();
+  placement_.NoteToChange(changes.size());
   if (!changes.empty()) {
-    if (!std::exchange(moving_, true)) {
+    if (placement_.BeginMoving()) {
       out.events.push_back(std::to_string(changes.size()) + " shards change their place, " +
                            std::to_string(servers.size()) + " servers share them");
     }
@@ -174,43 +174,28 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
     return Publish(WithChanges(map_, changes, map_.version.Next()), out);
   }
   if (ReleaseLeavers(out)) return;
-  if (std::exchange(moving_, false)) out.events.push_back("all shards have their place");
   // A server without the tables is not used yet.
-  settled_ = std::ranges::all_of(nodes_, [&](const auto& entry) {
+  const bool in_use = std::ranges::all_of(nodes_, [&](const auto& entry) {
     const Node& node = entry.second;
     return node.member.role != Role::kServer || node.member.leaving ||
            std::ranges::find(servers, entry.first) != servers.end();
   });
+  if (placement_.Settle(in_use)) out.events.push_back("all shards have their place");
   AnswerPlacementOrders(now, out);
 }
 
 void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
-  const bool acts = HoldsLease(now);
-  bool any_leaves = false;  // and is still here
-  uint32_t servers = 0;
-  std::string apart;
+  PlacementOrders::Servers servers;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role != Role::kServer) continue;
-    if (!links_.HasAllLinks(id)) apart += "; " + Name(id) + " has no connection to some members yet";
-    any_leaves = any_leaves || node.member.leaving;
-    servers += node.member.leaving ? 0 : 1;
+    if (!links_.HasAllLinks(id)) servers.apart += "; " + Name(id) + " has no connection to some members yet";
+    servers.any_leaves = servers.any_leaves || node.member.leaving;
+    servers.staying += node.member.leaving ? 0 : 1;
   }
-  std::erase_if(placement_orders_, [&](const PlacementOrder& order) {
-    if (acts && order.leaving != NodeId() && Find(order.leaving) == nullptr) {
-      Answer(order.id, OkStatus(), "drained", out);
-    } else if (acts && order.leaving == NodeId() && settled_ && !any_leaves && servers == servers_wanted_) {
-      Answer(order.id, OkStatus(), std::to_string(servers) + " servers share the shards evenly", out);
-    } else if (now >= order.deadline) {
-      Answer(order.id,
-             Error(StatusCode::kDeadlineExceeded,
-                   std::to_string(shards_to_change_) + " shards are still to change, " + std::to_string(servers) +
-                       " of " + std::to_string(servers_wanted_) + " servers are here" + apart + "; it continues"),
-             {}, out);
-    } else {
-      return false;
-    }
-    return true;
-  });
+  const auto is_here = [this](NodeId id) { return nodes_.contains(id); };
+  for (CommandResult& result : placement_.TakeAnswered(now, HoldsLease(now), servers, is_here)) {
+    out.command_results.push_back(std::move(result));
+  }
 }
 
 // --- commands
@@ -235,8 +220,8 @@ void CoordinatorCore::OnCommand(CommandId id, const DrainServer& command, Monoto
   }
   if (server == nullptr) return Answer(id, OkStatus(), "there is no such server", out);
   if (!others) return refuse("it is the last one; start another one first");
-  if (placement_orders_.size() >= kCommandsMax) return refuse("too many orders wait");
-  placement_orders_.push_back({.id = id, .deadline = deadline, .leaving = server->member.node});
+  if (placement_.IsFull()) return refuse("too many orders wait");
+  placement_.AddDrain(id, server->member.node, deadline);
   if (std::exchange(server->member.leaving, true)) return;
   out.events.push_back(Name(server->member.node) + " is being drained");
   PublishMembers(out);
@@ -256,17 +241,17 @@ void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, Monoton
                                                              " would go, and the job's coordinator runs there"),
                   {}, out);
   }
-  if (placement_orders_.size() >= kCommandsMax) {
+  if (placement_.IsFull()) {
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many orders wait; wait for some"), {}, out);
   }
-  servers_wanted_ = command.servers;
+  placement_.Want(command.servers);
   mirror_.NoteChange();
   const bool any_stays = AnyServerBelow(command.servers);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != Role::kServer) continue;
     node.member.leaving = node.member.index >= command.servers && any_stays;
   }
-  placement_orders_.push_back({.id = id, .deadline = deadline, .leaving = {}});
+  placement_.AddCount(id, deadline);
   PublishMembers(out);
 }
 
@@ -276,17 +261,17 @@ void CoordinatorCore::OnCommand(CommandId id, const SetBackups& command, Monoton
   }
   options_.backups = command.backups;
   mirror_.NoteChange();
-  placement_changed_ = true;
+  placement_.NoteChange();
   Answer(id, OkStatus(), "backups: " + std::to_string(command.backups), out);
 }
 
 void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline,
                                 CoordinatorOutputs& out) {
-  if (gone_orders_.size() >= kMembersMax) {  // a whole rack may be lost at once
+  if (gone_orders_.IsFull()) {
     return Answer(id, Error(StatusCode::kResourceExhausted, "too many ended processes are reported; ask again"), {},
                   out);
   }
-  gone_orders_.push_back({.id = id, .process = command, .deadline = deadline});
+  gone_orders_.Add(id, command, deadline);
   if (TakingOver()) takeover_.NoteGone(command.role, command.index, command.pod, now_);
   ExcludeFormerVoter(command);
   for (auto& [node_id, node] : nodes_) {
@@ -301,38 +286,24 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
   }
 }
 
-// A coordinator that is lost itself takes the word along, so it is answered only when it has done what it can: the
-// process is no member, and no voter, and every server, in which the next one may run, has the map that says so. The
-// operator sends the next coordinator what the last one has not answered. While this one takes over it has done nothing
-// yet.
 void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out) {
-  const auto knows = [&](MapVersion map) {
-    return [this, map](const auto& entry) {
-      const Node& node = entry.second;
-      return node.member.role != Role::kServer || node.lost || KnownMap(node) >= map;
-    };
-  };
-  std::erase_if(gone_orders_, [&](GoneOrder& order) {
-    const NodeGone& gone = order.process;
+  const auto has_part = [this](const NodeGone& gone) {
     const auto is_it = [&](const Member& member) {
       return member.role == gone.role && member.index == gone.index && PodOf(member.incarnation) == gone.pod;
     };
-    const auto is_member = [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; };
-    const bool is_a_server = gone.role == Role::kServer && gone.pod != 0;
-    bool has_an_effect_to_come =
-        TakingOver() ||
-        (is_a_server && (std::ranges::any_of(nodes_, is_member) || std::ranges::any_of(former_voters_, is_it)));
-    if (has_an_effect_to_come) {
-      order.done_by = {};
-    } else if (is_a_server) {
-      if (order.done_by == MapVersion()) order.done_by = map_.version;
-      has_an_effect_to_come = !std::ranges::all_of(nodes_, knows(order.done_by));
-    }
-    if (has_an_effect_to_come && now < order.deadline) return false;
-    const Status late = Error(StatusCode::kDeadlineExceeded, "the servers have not agreed on it yet; ask again");
-    Answer(order.id, has_an_effect_to_come ? late : OkStatus(), {}, out);
-    return true;
-  });
+    return std::ranges::any_of(former_voters_, is_it) || std::ranges::any_of(nodes_, [&](const auto& entry) {
+             return is_it(entry.second.member) && !entry.second.lost;
+           });
+  };
+  const auto is_known = [this](MapVersion map) {
+    return std::ranges::all_of(nodes_, [&](const auto& entry) {
+      const Node& node = entry.second;
+      return node.member.role != Role::kServer || node.lost || KnownMap(node) >= map;
+    });
+  };
+  for (CommandResult& result : gone_orders_.TakeAnswered(now, map_.version, !TakingOver(), has_part, is_known)) {
+    out.command_results.push_back(std::move(result));
+  }
 }
 
 // The newest one that the node has said to have.

@@ -24,12 +24,12 @@ JobProgress CoordinatorCore::progress() const {
                                                        : map_.version;
   for (const NodeId node : wanted_voters_) progress.lease.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
-  progress.shards_to_change = shards_to_change_;
+  progress.shards_to_change = placement_.shards_to_change();
   recoveries_.Fill(progress, map_.recoveries);
   progress.lost_pods = gone_.LostPods(kLostPodsNamed);
   progress.checkpoints = cuts_.completed();
   progress.checkpoint_clock = cuts_.last_clock();
-  progress.servers_wanted = servers_wanted_;
+  progress.servers_wanted = placement_.servers_wanted();
   progress.backups = options_.backups;
   for (const auto& [id, node] : nodes_) {
     if (!node.rows) continue;

@@ -101,7 +101,7 @@ void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, Monot
   if (index >= tables_.size()) return;
   TableEntry& table = tables_[index];
   if (table.missing.erase(node.member.node) == 0) return;
-  placement_changed_ = true;
+  placement_.NoteChange();
   if (!message.status.ok()) {
     const Status problem = Annotate(message.status, Name(node.member.node));
     if (!table.opened && table.failed.ok()) table.failed = problem;

@@ -160,7 +160,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
   }
   map_.members = Members();
   AssignVotes(map_);
-  placement_changed_ = true;
+  placement_.NoteChange();
   mirror_.NoteChange();
   std::vector<ClockBoard::Standing> standing;
   for (const auto& [id, node] : nodes_) {
@@ -216,7 +216,7 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   options_.resume = record.resume;
   recoveries_.SetNewest(record.newest, record.newest_steps);
   if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, 0);
-  servers_wanted_ = record.servers_wanted;
+  placement_.Want(record.servers_wanted);
   next_node_ = std::max(next_node_, record.next_node);
   steps_of_gone_ = record.steps_of_gone;
   loss_.Restore(record.smoothed_loss, record.loss_windows);
