@@ -6,7 +6,7 @@ namespace attune::ps {
 void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   loss_.CloseWindow(now);
   MakeEvaluationDue(now, out);
-  if (end_.goal_reached() || !HoldsLease(now)) return;
+  if (end_.goal_reached() || !leadership_.Held(now)) return;
   GoalFacts facts{.verdict = metrics_.verdict(),
                   .trained = data_sets_.TrainedToTheEnd(),
                   .steps = options_.goal.steps ? TotalSteps() : 0,
@@ -28,7 +28,7 @@ void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
-  if (!end_.goal_reached() || IsFinished() || !HoldsLease(now_)) return;
+  if (!end_.goal_reached() || IsFinished() || !leadership_.Held(now_)) return;
   for (const auto& [id, node] : nodes_) {
     if (node.member.role == Role::kWorker) return;
   }

@@ -34,7 +34,13 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
                  .report_after = options_.straggler_after,
                  .confirmed = options_.voters,
                  .mutations = options_.mutations}),
-      lease_(options_.term, options_.leader_lease, options_.mutations.half_is_a_majority),
+      leadership_({.term = options_.term,
+                   .may_be_followed = options_.may_be_followed,
+                   .host_index = options_.host_index,
+                   .leader_lease = options_.leader_lease,
+                   .liveness_lease = options_.liveness_lease,
+                   .uncovered_timeout = options_.uncovered_timeout,
+                   .mutations = options_.mutations}),
       cuts_(options_.term, options_.mark_timeout, options_.mutations),
       clocks_(options_.term, options_.synchronization),
       loss_(options_.loss_window),
@@ -75,7 +81,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
     AnswerGoneOrders(now, out);
     return GoOnWithTakeover(now, out);
   }
-  if (HoldsLease(now)) {  // else another coordinator may be at work
+  if (leadership_.Held(now)) {  // else another coordinator may be at work
     GoOnWithCut(now, out);
     GoOnWithSwitch(now, out);
     SendSync(out);
@@ -113,8 +119,8 @@ void CoordinatorCore::ForgiveSilence(Duration time) {
 // While no other member at all is heard it is this process that is cut off, or its machine that starves: those that
 // come back a moment later than the first have been no more silent than that one.
 void CoordinatorCore::Heard(Node& node, MonotonicTime now) {
-  if (node.member.node == given_up_) return;
-  if (!IsHost(node.member)) {
+  if (links_.IsGivenUp(node.member.node)) return;
+  if (!leadership_.IsHost(node.member)) {
     const Duration unheard = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
     if (unheard > options_.pause_tolerance) ForgiveSilence(unheard);
     others_heard_ = now;
@@ -221,7 +227,7 @@ void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
-  const bool waits = MirrorHost() != nullptr || !HoldsLease(now_);
+  const bool waits = MirrorHost() != nullptr || !leadership_.Held(now_);
   Node* node = Find(id);
   if (node == nullptr) return;
   if (waits && !options_.mutations.answer_before_mirror) {
@@ -238,7 +244,7 @@ void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, Coord
 void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (message.number <= node.last.number) return;
   NoteLinks(node, message, now);
-  if (node.member.node == given_up_) return;
+  if (links_.IsGivenUp(node.member.node)) return;
   Heard(node, now);
   if (std::exchange(node.lost, false)) {  // the last server, and no process has taken its place
     last_server_lost_ = kNever;
@@ -248,19 +254,20 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
             message.loss_samples - std::min(message.loss_samples, node.last.loss_samples));
   node.last = message;
   data_sets_.Advance(node.member.node, message.leases);
-  if (node.member.role == Role::kWorker && HoldsLease(now)) {  // or steps would continue without the next one's workers
+  if (node.member.role == Role::kWorker &&
+      leadership_.Held(now)) {  // or steps would continue without the next one's workers
     clocks_.Report(node.member.node, message.clock, message.begun, message.promised);
     UpdateCounted(node);
   }
   if (node.member.role == Role::kServer) {
-    OnSupport(node.member.node, message.supports, message.map_version);
-    if (suspended_) CheckLease(now, out);
+    leadership_.OnSupport(node.member.node, message.supports, message.map_version, now_);
+    if (leadership_.suspended()) CheckLease(now, out);
   }
   Send(node,
        HeartbeatAck{.number = message.number,
                     .sync = clocks_.state(),
-                    .liveness = GrantedLiveness(now),
-                    .support = AskForSupport(node.member.node, node.member.role)},
+                    .liveness = leadership_.GrantedLiveness(now),
+                    .support = leadership_.Ask(node.member.node, node.member.role, now_)},
        out);
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
   if (end_.goal_reached()) Send(node, GoalReached{.reason = end_.goal()}, out);

@@ -23,9 +23,9 @@
 #include "ps/core/coordinator/recovery_ledger.h"
 #include "ps/core/link/request_book.h"
 #include "ps/core/membership/gone_members.h"
-#include "ps/core/membership/leader_lease.h"
+#include "ps/core/membership/leadership.h"
+#include "ps/core/membership/link_watch.h"
 #include "ps/core/membership/placement_planner.h"
-#include "ps/core/membership/reachability.h"
 #include "ps/core/membership/takeover.h"
 #include "ps/core/progress/best_checkpoint.h"
 #include "ps/core/progress/clock_board.h"
@@ -54,7 +54,7 @@ class CoordinatorCore {
 
   JobProgress progress() const;
   // Whether it may decide anything at this time of its clock: never two coordinators of a job at one time.
-  bool MayAct(MonotonicTime now) const { return !TakingOver() && !superseded_ && HoldsLease(now); }
+  bool MayAct(MonotonicTime now) const { return !TakingOver() && !superseded_ && leadership_.Held(now); }
   const ShardMap& map() const { return map_; }
   // Whether every shard lay where it is to lie when that was looked at last.
   bool settled() const { return placement_.settled(); }
@@ -128,30 +128,12 @@ class CoordinatorCore {
   void NoteLinks(const Node& node, const Heartbeat& heartbeat, MonotonicTime now);
   void CheckLinks(MonotonicTime now, CoordinatorOutputs& out);
   bool MayGiveUp(const Node& node, MonotonicTime now) const;
-  std::vector<Reachability::Candidate> WhoMayBeGivenUp(MonotonicTime now) const;
+  std::optional<LinkWatch::Candidate> WhoMayBeGivenUp(NodeId id, MonotonicTime now) const;
   bool IsReachedByAll(NodeId joining) const;
   std::string WhyGivenUp(NodeId id, MonotonicTime now) const;
 
   // coordinator_lease.cpp
-  bool LeaseCounts() const { return options_.may_be_followed && options_.host_index.has_value(); }
-  bool HoldsLease(MonotonicTime now) const { return !LeaseCounts() || lease_.Held(now); }
-  bool MayLose(const std::set<NodeId>& silent, MonotonicTime now) const {
-    return !LeaseCounts() || lease_.HeldWithout(silent, now);
-  }
-  SupportQuestion AskForSupport(NodeId node, Role role);
-  void OnSupport(NodeId node, uint64_t number, MapVersion knows);
-  Duration GrantedLiveness(MonotonicTime now) const;
   void CheckLease(MonotonicTime now, CoordinatorOutputs& out);
-  void AssignVotes(ShardMap& map);
-  bool MayVote(NodeId node) const;
-  void KeepAsFormerVoter(const Member& server);
-  void ExcludeFormerVoter(const NodeGone& gone);
-  void WantConfirmation(MonotonicTime now);
-  std::vector<NodeId> ServersToGoOnWith(const ShardMap& map) const;
-  bool IsHost(const Member& member) const {
-    return member.role == Role::kServer && member.index == options_.host_index;
-  }
-  void ConfirmItself();
   void OnCommand(CommandId id, const ConfirmLeader& command, MonotonicTime deadline, CoordinatorOutputs& out);
 
   // coordinator_placement.cpp
@@ -196,7 +178,6 @@ class CoordinatorCore {
   void AskForPromise(const Takeover::Question& question, CoordinatorOutputs& out);
   void AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out);
   void EndWithItsServer(ConnectionId server, CoordinatorOutputs& out);
-  void WantConfirmationOfTakeover(const ShardMap& map, bool old_lease_ended, MonotonicTime now);
   void FailWithoutRecord(const ShardMap& map, CoordinatorOutputs& out);
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
   void TakeOver(const ShardMap& map, const CoordinatorRecord& record, MonotonicTime now, CoordinatorOutputs& out);
@@ -296,10 +277,7 @@ class CoordinatorCore {
   std::vector<TableEntry> tables_;  // by TableId - 1
   DataSets data_sets_;
 
-  Reachability links_;
-  std::optional<NodeId> given_up_;  // its heartbeats count for nothing, so that it is lost like one that is silent
-  std::map<std::pair<Role, uint32_t>, uint32_t> times_given_up_;
-
+  LinkWatch links_;
   PlacementOrders placement_;
   GoneOrders gone_orders_;
   RecoveryLedger recoveries_;
@@ -311,12 +289,7 @@ class CoordinatorCore {
   Takeover takeover_;
   MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
 
-  LeaderLease lease_;
-  std::vector<Member> former_voters_;  // ascending NodeId, as in the map
-  std::vector<NodeId> wanted_voters_;  // to be confirmed by the operator
-  MapVersion wanted_map_;              // of the map that they were chosen by
-  bool suspended_ = false;             // without the leader lease: another coordinator may be at work
-
+  Leadership leadership_;
   CheckpointCuts cuts_;
 
   ClockBoard clocks_;

@@ -95,7 +95,7 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
 void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
   for (auto& [id, other] : nodes_) {
     if (other.member.role != join.role || other.member.index != join.index) continue;
-    if (!MayLose({id}, now)) {  // the join comes again
+    if (!leadership_.MayLose({id}, now)) {  // the join comes again
       if (!other.said_gone) other.said_gone = now;
       return;
     }
@@ -166,7 +166,7 @@ void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
                .servers_expected = options_.servers,
                .servers_joined = joined,
                .sync = clocks_.state(),
-               .support = AskForSupport(node.member.node, node.member.role)},
+               .support = leadership_.Ask(node.member.node, node.member.role, now_)},
        out);
 }
 
@@ -205,7 +205,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
   map_.marked = std::max(map_.marked, cuts_.marked());
   map_.members = Members();
-  AssignVotes(map_);
+  leadership_.AssignVotes(map_, now_);
   placement_.NotePublished();
   for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
 }
@@ -213,12 +213,10 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
 void CoordinatorCore::Remove(NodeId id, Status why) {
   const auto it = nodes_.find(id);
   cuts_.NoteGone(id, why);
-  if (MayVote(id)) KeepAsFormerVoter(it->second.member);
+  leadership_.NoteGone(it->second.member, map_);
   gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
   nodes_.erase(it);
-  lease_.Forget(id);
   links_.Forget(id);
-  if (given_up_ == id) given_up_.reset();
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   (void)data_sets_.TakeWaiting(id);
   server_gone_ = true;
@@ -367,14 +365,14 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
     if (now - node.silent_since < options_.uncovered_timeout && (unheard || WouldCostRows(node, now))) continue;
     lost.insert(id);
   }
-  if (!MayLose(silent, now)) lost.clear();
+  if (!leadership_.MayLose(silent, now)) lost.clear();
   for (const NodeId id : lost) {
     const Node* node = Find(id);
     if (node == nullptr) continue;
     if (IsFinished() && node->member.role == Role::kServer) continue;  // has ended as it should
     const std::string silent_for = Name(id) + " has not been heard of for " +
                                    std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
-    const std::string text = id == given_up_ ? WhyGivenUp(id, now) : silent_for;
+    const std::string text = links_.IsGivenUp(id) ? WhyGivenUp(id, now) : silent_for;
     LoseNode(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
   }
   FinishWhenEmpty(out);
@@ -393,9 +391,9 @@ void CoordinatorCore::LoseTheGone(MonotonicTime now, CoordinatorOutputs& out) {
   bool excluded = false;
   for (const NodeId id : gone) {
     const Node& node = nodes_.at(id);
-    excluded = (node.proven_gone && node.member.role == Role::kServer && lease_.Exclude(id)) || excluded;
+    excluded = (node.proven_gone && node.member.role == Role::kServer && leadership_.Exclude(id)) || excluded;
   }
-  if (!MayLose({gone.begin(), gone.end()}, now)) {
+  if (!leadership_.MayLose({gone.begin(), gone.end()}, now)) {
     if (excluded) PublishMembers(out);
     return;
   }

@@ -17,7 +17,7 @@ void CoordinatorCore::OnMessage(Node& node, const ReportMetric& message, Monoton
 }
 
 void CoordinatorCore::MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out) {
-  if (!evaluations_.any() || end_.goal_reached() || !HoldsLease(now)) return;
+  if (!evaluations_.any() || end_.goal_reached() || !leadership_.Held(now)) return;
   if (!data_sets_.AdvanceEvaluations(evaluations_, TotalSteps())) return;
   mirror_.NoteChange();
   ServeLeases(now, out);

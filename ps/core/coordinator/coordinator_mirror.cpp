@@ -28,7 +28,7 @@ const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
   for (const auto& [id, node] : nodes_) {
     if (node.member.role != Role::kServer || node.lost || node.member.index == *options_.host_index) continue;
     const auto rank = [&](const Node& of) {
-      const bool votes = std::ranges::all_of(lease_.configurations(), [&](const Voters& voters) {
+      const bool votes = std::ranges::all_of(leadership_.configurations(), [&](const Voters& voters) {
         return std::ranges::find(voters.nodes, of.member.node) != voters.nodes.end();
       });
       const bool here = !machine.empty() && of.member.machine == machine;
@@ -88,7 +88,7 @@ std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
 
 // Nothing is acknowledged without the leader lease: the next coordinator may not know of it.
 void CoordinatorCore::ReleaseAnswers(bool all, CoordinatorOutputs& out) {
-  if (!HoldsLease(now_)) return;
+  if (!leadership_.Held(now_)) return;
   mirror_.Release(all, [&](RecordMirror::Answer answer) {
     if (Node* node = Find(answer.node)) {
       node->pending.erase(answer.request);
@@ -110,7 +110,7 @@ void CoordinatorCore::DropOlderCopies(CoordinatorOutputs& out) {
     return node == nullptr || mirror_.MustHaveDropped(KnownMap(*node), map_.records_from);
   });
   const auto from = mirror_.ToAnnounce(map_.records_from);
-  if (!from || !HoldsLease(now_)) return;
+  if (!from || !leadership_.Held(now_)) return;
   map_.records_from = *from;
   PublishMembers(out);
   mirror_.Announced(map_.version);

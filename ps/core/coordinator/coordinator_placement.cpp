@@ -12,7 +12,7 @@
 namespace attune::ps {
 
 void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, MonotonicTime, CoordinatorOutputs&) {
-  lease_.Knows(node.member.node, message.map_version);
+  leadership_.Knows(node.member.node, message.map_version);
   if (node.rows && message.number <= node.rows->number) return;
   const RowsReport before = node.rows.value_or(RowsReport());
   const auto grown = [&](uint64_t RowsReport::*total) {
@@ -105,7 +105,8 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   std::vector<NodeId> released;
   for (const auto& [id, node] : nodes_) {
     const bool host = node.member.role == Role::kServer && node.member.index == options_.host_index;
-    if (node.member.leaving && !host && Empty(node) && !cuts_.HasOpenPart(id) && !MayVote(id)) released.push_back(id);
+    if (node.member.leaving && !host && Empty(node) && !cuts_.HasOpenPart(id) && !Leadership::MayVote(id, map_))
+      released.push_back(id);
   }
   for (const NodeId id : released) {
     Node& node = nodes_.at(id);
@@ -193,7 +194,7 @@ void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutput
     servers.staying += node.member.leaving ? 0 : 1;
   }
   const auto is_here = [this](NodeId id) { return nodes_.contains(id); };
-  for (CommandResult& result : placement_.TakeAnswered(now, HoldsLease(now), servers, is_here)) {
+  for (CommandResult& result : placement_.TakeAnswered(now, leadership_.Held(now), servers, is_here)) {
     out.command_results.push_back(std::move(result));
   }
 }
@@ -273,7 +274,7 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
   }
   gone_orders_.Add(id, command, deadline);
   if (TakingOver()) takeover_.NoteGone(command.role, command.index, command.pod, now_);
-  ExcludeFormerVoter(command);
+  leadership_.ExcludeFormerVoter(command.role, command.index, command.pod);
   for (auto& [node_id, node] : nodes_) {
     if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
     const uint32_t pod = PodOf(node.member.incarnation);
@@ -291,9 +292,9 @@ void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& ou
     const auto is_it = [&](const Member& member) {
       return member.role == gone.role && member.index == gone.index && PodOf(member.incarnation) == gone.pod;
     };
-    return std::ranges::any_of(former_voters_, is_it) || std::ranges::any_of(nodes_, [&](const auto& entry) {
-             return is_it(entry.second.member) && !entry.second.lost;
-           });
+    return std::ranges::any_of(leadership_.former_voters(), is_it) ||
+           std::ranges::any_of(nodes_,
+                               [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; });
   };
   const auto is_known = [this](MapVersion map) {
     return std::ranges::all_of(nodes_, [&](const auto& entry) {

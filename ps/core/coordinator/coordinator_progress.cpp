@@ -18,11 +18,11 @@ JobProgress CoordinatorCore::progress() const {
                        .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
                        .taking_over = TakingOver(),
                        .goal_reached = end_.goal()};
-  progress.lease.held = TakingOver() ? takeover_.leads() : HoldsLease(now_);
-  progress.lease.map_version = !wanted_voters_.empty() ? wanted_map_
-                               : TakingOver()          ? takeover_.map_version()
-                                                       : map_.version;
-  for (const NodeId node : wanted_voters_) progress.lease.wanted.push_back(node.value());
+  progress.lease.held = TakingOver() ? takeover_.leads() : leadership_.Held(now_);
+  progress.lease.map_version = !leadership_.wanted().empty() ? leadership_.wanted_map()
+                               : TakingOver()                ? takeover_.map_version()
+                                                             : map_.version;
+  for (const NodeId node : leadership_.wanted()) progress.lease.wanted.push_back(node.value());
   for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = placement_.shards_to_change();
   recoveries_.Fill(progress, map_.recoveries);

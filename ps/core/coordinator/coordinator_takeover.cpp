@@ -18,7 +18,7 @@ std::string HowToGoOn(const RestorePoint& newest) {
 }  // namespace
 
 void CoordinatorCore::AskForPromise(const Takeover::Question& question, CoordinatorOutputs& out) {
-  out.send.push_back({.to = question.to, .message = Promise{AskForSupport(question.node, question.role)}});
+  out.send.push_back({.to = question.to, .message = Promise{leadership_.Ask(question.node, question.role, now_)}});
 }
 
 void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
@@ -32,7 +32,7 @@ void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, Coordi
 
 void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, MonotonicTime now) {
   for (const NodeId node : takeover_.OnPromised(from, message, now)) {
-    OnSupport(node, message.standing.supports, message.map.version);
+    leadership_.OnSupport(node, message.standing.supports, message.map.version, now_);
   }
 }
 
@@ -52,17 +52,6 @@ void CoordinatorCore::EndWithItsServer(ConnectionId server, CoordinatorOutputs& 
   superseded_ = out.superseded = true;
 }
 
-// Only once no earlier coordinator can be leading: what the operator records stands for all of them from then on.
-void CoordinatorCore::WantConfirmationOfTakeover(const ShardMap& map, bool old_lease_ended, MonotonicTime now) {
-  wanted_voters_.clear();
-  if (!LeaseCounts() || !old_lease_ended) return;
-  std::vector<NodeId> servers = ServersToGoOnWith(map);
-  std::erase_if(servers, [&](NodeId node) { return takeover_.AnswerOf(node) == nullptr; });
-  wanted_voters_ = lease_.Wanted(servers, now, options_.uncovered_timeout);
-  wanted_map_ = map.version;
-  ConfirmItself();
-}
-
 // Acts when no earlier coordinator can be leading, this one is, and every member of the newest map has answered or
 // counts as lost.
 void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out) {
@@ -73,10 +62,11 @@ void CoordinatorCore::GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& ou
   for (const Takeover::Question& question : takeover_.Recognize(map)) AskForPromise(question, out);
   for (const ConnectionId to : takeover_.PassOn(map)) out.send.push_back({.to = to, .message = MapUpdate{.map = map}});
   if (const auto server = takeover_.LostHost(map)) return EndWithItsServer(*server, out);
-  takeover_.Configure(map, lease_);
-  const bool ended = takeover_.OldLeaseEnded(*newest, lease_.configurations(), now);
-  WantConfirmationOfTakeover(map, ended, now);
-  takeover_.NoteLeads(ended && HoldsLease(now), now);
+  takeover_.Configure(map, leadership_.lease());
+  const bool ended = takeover_.OldLeaseEnded(*newest, leadership_.configurations(), now);
+  leadership_.WantConfirmationOfTakeover(
+      map, ended, [this](NodeId node) { return takeover_.AnswerOf(node) != nullptr; }, now);
+  takeover_.NoteLeads(ended && leadership_.Held(now), now);
   if (const std::string missing = takeover_.Missing(*newest, now); !missing.empty()) {
     if (takeover_.MayReport(now)) out.events.push_back("taking over; not heard of yet: " + missing);
     return;
@@ -118,9 +108,9 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
       if (record.tables[i].opened && !has) without_tables.push_back(id);
     }
   }
-  former_voters_ = map.former_voters;
+  leadership_.RestoreFormerVoters(map.former_voters);
   for (const NodeId node : dead) {
-    if (const Member* member = map.Find(node); member->role == Role::kServer) KeepAsFormerVoter(*member);
+    if (const Member* member = map.Find(node); member->role == Role::kServer) leadership_.KeepAsFormerVoter(*member);
   }
   map_ = map;
   if (recovery) recoveries_.Begin(map_.recoveries);
@@ -159,7 +149,7 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     }
   }
   map_.members = Members();
-  AssignVotes(map_);
+  leadership_.AssignVotes(map_, now_);
   placement_.NoteChange();
   mirror_.NoteChange();
   std::vector<ClockBoard::Standing> standing;
