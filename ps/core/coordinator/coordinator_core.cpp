@@ -24,6 +24,7 @@ void CoordinatorOutputs::Clear() {
 
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
+      tables_(options_.load, options_.load_timeout),
       data_sets_(options_.term),
       links_(options_.link_timeout),
       mirror_(options_.term),
@@ -75,7 +76,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   SkipPause(now, out);
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
-  StopWaitingForTheGone(out);
+  AnswerTableWaiters(tables_.StopWaitingForTheGone([this](NodeId id) { return nodes_.contains(id); }), out);
   if (superseded_) return out.Clear(), void(out.superseded = true);
   if (TakingOver()) {
     AnswerGoneOrders(now, out);
@@ -98,7 +99,7 @@ void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   if (pause == Duration::zero() || options_.mutations.late_step_is_evidence) return;
   ForgiveSilence(pause);
   others_heard_ = MovedBy(pause, others_heard_);
-  for (TableEntry& table : tables_) table.asked_at = MovedBy(pause, table.asked_at);
+  tables_.SkipPause(pause);
   cuts_.SkipPause(pause);
   last_server_lost_ = MovedBy(pause, last_server_lost_);
   takeover_.SkipPause(pause);

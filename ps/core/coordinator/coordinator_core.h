@@ -32,6 +32,7 @@
 #include "ps/core/progress/data_sets.h"
 #include "ps/core/progress/evaluation_schedule.h"
 #include "ps/core/progress/job_end.h"
+#include "ps/core/progress/job_tables.h"
 #include "ps/core/progress/metric_board.h"
 #include "ps/core/progress/smoothed_loss.h"
 #include "ps/core/progress/straggler_watch.h"
@@ -83,15 +84,6 @@ class CoordinatorCore {
     std::map<RequestId, Message> answers;  // given, not known to have arrived
     std::set<RequestId> pending;           // taken up, not answered
   };
-  struct TableEntry {
-    TableSpec spec;
-    TableId id;
-    std::set<NodeId> missing;  // servers that have not installed it
-    MonotonicTime asked_at;
-    Status failed;
-    std::vector<std::pair<NodeId, RequestId>> waiting;
-    bool opened = false;  // by all servers of that time, which have loaded it; those that come later are given rows
-  };
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
   // What no member could have said, or this one could not have heard, for so long is no evidence against any member.
   void ForgiveSilence(Duration time);
@@ -113,7 +105,6 @@ class CoordinatorCore {
   void Publish(ShardMap map, CoordinatorOutputs& out);
   std::vector<Member> Members() const;
   void Remove(NodeId id, Status why);
-  void StopWaitingForTheGone(CoordinatorOutputs& out);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
   void ForgetGone(MonotonicTime now, CoordinatorOutputs& out);
   bool WaitsInVain(NodeId node, const Message& message) const;
@@ -153,7 +144,7 @@ class CoordinatorCore {
   bool AllReady() const;
   bool Empty(const Node& node) const;
   std::vector<NodeId> EligibleServers() const;
-  std::vector<NodeId> ServersWithoutTables() const;
+  std::set<NodeId> Servers() const;
   bool PromoteBackups(CoordinatorOutputs& out);
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);
@@ -239,11 +230,8 @@ class CoordinatorCore {
   void Reply(NodeId node, RequestId request, Message message, CoordinatorOutputs& out);
   void Send(const Node& node, Message message, CoordinatorOutputs& out);
 
-  void AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out);
-  bool Loads(const TableEntry& table) const;
-  bool IsLoading() const;
+  void AnswerTableWaiters(const std::vector<JobTables::Answer>& answers, CoordinatorOutputs& out);
   void AskOpenersToWait(MonotonicTime now, CoordinatorOutputs& out);
-  void SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out);
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
   void NoteLeaseEnded(Node& node, RequestId request, MonotonicTime now, CoordinatorOutputs& out);
 
@@ -273,8 +261,7 @@ class CoordinatorCore {
   GoneMembers gone_;
   std::map<NodeId, MonotonicTime> forgotten_;  // members that only an earlier coordinator knew, since they speak here
 
-  bool server_gone_ = false;        // a caller may wait for it
-  std::vector<TableEntry> tables_;  // by TableId - 1
+  JobTables tables_;
   DataSets data_sets_;
 
   LinkWatch links_;

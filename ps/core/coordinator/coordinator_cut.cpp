@@ -48,7 +48,9 @@ void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, Monotonic
 
 // Every row is at some node or on its way between two; marks see to the latter (ps/core/rows/row_snapshot.cpp). During
 // a recovery some are only in copies.
-bool CoordinatorCore::RowsCanBeCopied() const { return AllReady() && !IsLoading() && last_server_lost_ == kNever; }
+bool CoordinatorCore::RowsCanBeCopied() const {
+  return AllReady() && !tables_.IsLoading() && last_server_lost_ == kNever;
+}
 
 CutRecord CoordinatorCore::RecordNow() const {
   return {.synchronization = ToString(clocks_.mode()),
@@ -127,7 +129,7 @@ void CoordinatorCore::OnMessage(Node& node, const SnapshotDone& message, Monoton
   placement_.NoteChange();  // a node that leaves may go now
   std::optional<CheckpointCommit> commit = cuts_.Commit();
   if (!commit) return;
-  for (const TableEntry& table : tables_) commit->tables.push_back(table.spec);
+  commit->tables = tables_.Specs();
   out.commit_checkpoint = std::move(commit);
 }
 

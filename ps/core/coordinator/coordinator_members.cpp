@@ -126,7 +126,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   }
   if (join.role == Role::kServer) {
     WantServer(node);
-    for (TableEntry& table : tables_) table.missing.insert(id);  // it must have them before it gets rows
+    tables_.NoteJoined(id);  // it must have them before it gets rows
   } else if (join.takes_rows) {
     cuts_.TakeIn(id);
   }
@@ -219,7 +219,7 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   links_.Forget(id);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   (void)data_sets_.TakeWaiting(id);
-  server_gone_ = true;
+  tables_.NoteGone();
   mirror_.NoteChange();
 }
 
@@ -229,15 +229,6 @@ void CoordinatorCore::ForgetFormer(ConnectionId from, const Join& join) {
   if (forgotten_.size() >= kMembersMax) forgotten_.erase(forgotten_.begin());
   forgotten_.insert_or_assign(join.node, now_);  // on a new connection it asks again first
   connections_[from] = join.node;
-}
-
-// What waited for a server that is gone.
-void CoordinatorCore::StopWaitingForTheGone(CoordinatorOutputs& out) {
-  if (!std::exchange(server_gone_, false)) return;
-  for (TableEntry& table : tables_) {
-    std::erase_if(table.missing, [&](NodeId id) { return Find(id) == nullptr; });
-    AnswerTableWaiters(table, out);
-  }
 }
 
 // What a node that is no longer a member hears when it still speaks.

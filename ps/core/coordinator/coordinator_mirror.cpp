@@ -54,7 +54,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            // Those who join before the next copy arrives are not in this one.
                            .next_node = NodeId(next_node_.value() + static_cast<uint32_t>(kMembersMax)),
                            .nodes = {},
-                           .tables = {},
+                           .tables = tables_.Records(),
                            .data_sets = data_sets_.RecordsWithHolders(),
                            .newest = recoveries_.newest(),
                            .newest_steps = recoveries_.newest_steps(),
@@ -72,9 +72,6 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
   for (const auto& [id, node] : nodes_) {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
     if (node.member.role == Role::kServer && node.member.index == options_.host_index) record.host = id;
-  }
-  for (const TableEntry& table : tables_) {
-    record.tables.push_back({.spec = table.spec, .failed = !table.failed.ok(), .opened = table.opened});
   }
   return record;
 }

@@ -53,24 +53,21 @@ bool CoordinatorCore::Empty(const Node& node) const {
                                    node.rows->handovers_open == 0 && node.rows->operations_waiting == 0));
 }
 
-std::vector<NodeId> CoordinatorCore::EligibleServers() const {
-  std::vector<NodeId> servers;
+std::set<NodeId> CoordinatorCore::Servers() const {
+  std::set<NodeId> servers;
   for (const auto& [id, node] : nodes_) {
-    if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
-    const bool has_tables = std::ranges::none_of(
-        tables_, [&](const TableEntry& table) { return table.failed.ok() && table.missing.contains(id); });
-    const bool in_use =
-        std::ranges::any_of(map_.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });
-    if (in_use || (has_tables && IsReachedByAll(id))) servers.push_back(id);
+    if (node.member.role == Role::kServer) servers.insert(id);
   }
   return servers;
 }
 
-// They have come since a table was opened, and could not serve its rows yet.
-std::vector<NodeId> CoordinatorCore::ServersWithoutTables() const {
+std::vector<NodeId> CoordinatorCore::EligibleServers() const {
   std::vector<NodeId> servers;
-  for (const TableEntry& table : tables_) {
-    if (table.opened) servers.insert(servers.end(), table.missing.begin(), table.missing.end());
+  for (const auto& [id, node] : nodes_) {
+    if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
+    const bool in_use =
+        std::ranges::any_of(map_.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });
+    if (in_use || (tables_.HasAll(id) && IsReachedByAll(id))) servers.push_back(id);
   }
   return servers;
 }
@@ -143,7 +140,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
   if (!placement_.TakeChange()) return;
   if (IsFinished()) return;  // servers end in the middle of whatever would begin now
   if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
-  if (IsLoading()) {
+  if (tables_.IsLoading()) {
     placement_.NoteChange();
     return;
   }
@@ -347,7 +344,7 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
   if (uncovered > 0) TakeFromNewest();
   Remove(id, reason);
   recoveries_.Begin(map_.recoveries);
-  Publish(WithoutFailed(map_, std::array{id}, ServersWithoutTables()), out);
+  Publish(WithoutFailed(map_, std::array{id}, tables_.ServersWithout()), out);
 }
 
 void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {

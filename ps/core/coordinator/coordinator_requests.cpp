@@ -43,86 +43,44 @@ void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicT
   if (message.spec.name.empty() || message.spec.name.size() > kNameBytesMax) {
     return refuse(StatusCode::kInvalidArgument, "a table's name has 1 to " + std::to_string(kNameBytesMax) + " bytes");
   }
-  const auto known = std::ranges::find_if(tables_, [&](const TableEntry& table) {
-    return table.failed.ok() && table.spec.name == message.spec.name;  // a failed one may be opened again
-  });
-  if (known != tables_.end()) {
-    if (const std::string difference = Difference(message.spec.options, known->spec.options); !difference.empty()) {
+  const JobTables::Waiter waiter{.node = asker, .request = request};
+  if (const TableSpec* known = tables_.Find(message.spec.name)) {
+    if (const std::string difference = Difference(message.spec.options, known->options); !difference.empty()) {
       return refuse(StatusCode::kFailedPrecondition, difference + "; all workers must say the same");
     }
-    known->waiting.emplace_back(asker, request);
-    return AnswerTableWaiters(*known, out);
+    return AnswerTableWaiters(tables_.Wait(message.spec.name, waiter), out);
   }
-  if (tables_.size() >= kTablesMax) {
+  if (tables_.IsFull()) {
     return refuse(StatusCode::kResourceExhausted,
                   "the job has " + std::to_string(kTablesMax) + " tables, more are not allowed");
   }
-  TableEntry table{.spec = message.spec,
-                   .id = TableId(static_cast<uint32_t>(tables_.size() + 1)),
-                   .missing = {},
-                   .asked_at = now,
-                   .failed = {},
-                   .waiting = {{asker, request}}};
+  const TableId table = tables_.Open(message.spec, waiter, Servers(), now);
   for (const auto& [id, member] : nodes_) {
-    if (member.member.role != Role::kServer) continue;
-    table.missing.insert(id);
-    SendInstallTable(member, table, out);
-  }
-  tables_.push_back(std::move(table));
-}
-
-// Once a table is opened a server that comes is given rows by the others.
-void CoordinatorCore::SendInstallTable(const Node& server, const TableEntry& table, CoordinatorOutputs& out) {
-  InstallTable order{.table = table.id, .spec = table.spec, .load = {}, .map_version = map_.version};
-  if (!table.opened) order.load = options_.load;
-  Send(server, std::move(order), out);
-}
-
-bool CoordinatorCore::Loads(const TableEntry& table) const {
-  return options_.load.checkpoint != 0 && !table.opened && table.failed.ok();
-}
-
-// Meanwhile rows neither move nor are copied: not all are here yet.
-bool CoordinatorCore::IsLoading() const {
-  return std::ranges::any_of(tables_, [&](const TableEntry& table) { return Loads(table); });
-}
-
-void CoordinatorCore::AskOpenersToWait(MonotonicTime now, CoordinatorOutputs& out) {
-  for (const TableEntry& table : tables_) {
-    if (!Loads(table) || now - table.asked_at >= options_.load_timeout) continue;
-    for (const auto& [asker, request] : table.waiting) {
-      if (const Node* node = Find(asker)) Send(*node, StillWorking{.request = request}, out);
-    }
+    if (member.member.role == Role::kServer) Send(member, tables_.OrderOf(table, map_.version), out);
   }
 }
 
 void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, MonotonicTime, CoordinatorOutputs& out) {
-  const size_t index = size_t{message.table.value()} - 1;
-  if (index >= tables_.size()) return;
-  TableEntry& table = tables_[index];
-  if (table.missing.erase(node.member.node) == 0) return;
-  placement_.NoteChange();
-  if (!message.status.ok()) {
-    const Status problem = Annotate(message.status, Name(node.member.node));
-    if (!table.opened && table.failed.ok()) table.failed = problem;
-    if (table.opened) {  // a server that came later: it gets no rows
-      table.missing.insert(node.member.node);
-      out.events.push_back("table \"" + table.spec.name + "\": " + std::string(attune::Message(problem)));
-      return;
-    }
-  }
-  AnswerTableWaiters(table, out);
+  const Status problem = message.status.ok() ? OkStatus() : Annotate(message.status, Name(node.member.node));
+  JobTables::Installed installed = tables_.OnInstalled(node.member.node, message.table, problem);
+  if (installed.changes) placement_.NoteChange();
+  if (!installed.event.empty()) out.events.push_back(std::move(installed.event));
+  AnswerTableWaiters(installed.answers, out);
 }
 
-void CoordinatorCore::AnswerTableWaiters(TableEntry& table, CoordinatorOutputs& out) {
-  if (!table.missing.empty() && table.failed.ok() && !table.opened) return;
-  table.opened = table.failed.ok();
-  for (const auto& [asker, request] : std::exchange(table.waiting, {})) {
-    if (table.failed.ok()) {
-      Reply(asker, request, TableOpened{.request = request, .table = table.id}, out);
+void CoordinatorCore::AnswerTableWaiters(const std::vector<JobTables::Answer>& answers, CoordinatorOutputs& out) {
+  for (const auto& [to, table, status] : answers) {
+    if (status.ok()) {
+      Reply(to.node, to.request, TableOpened{.request = to.request, .table = table}, out);
     } else {
-      Reply(asker, request, Refused{.request = request, .status = table.failed}, out);
+      Reply(to.node, to.request, Refused{.request = to.request, .status = status}, out);
     }
+  }
+}
+
+void CoordinatorCore::AskOpenersToWait(MonotonicTime now, CoordinatorOutputs& out) {
+  for (const auto& [asker, request] : tables_.StillWaiting(now)) {
+    if (const Node* node = Find(asker)) Send(*node, StillWorking{.request = request}, out);
   }
 }
 
@@ -217,10 +175,7 @@ void CoordinatorCore::NoteLeaseEnded(Node& node, RequestId request, MonotonicTim
 
 // Everything this server has been asked to do and has not reported: after a reconnect, and now and then.
 void CoordinatorCore::SendOpenOrders(const Node& server, CoordinatorOutputs& out) {
-  const NodeId id = server.member.node;
-  for (const TableEntry& table : tables_) {
-    if (table.missing.contains(id)) SendInstallTable(server, table, out);
-  }
+  for (InstallTable& order : tables_.OrdersFor(server.member.node, map_.version)) Send(server, std::move(order), out);
 }
 
 }  // namespace attune::ps

@@ -203,6 +203,7 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   options_.servers = record.servers;
   options_.backups = record.backups;
   options_.load = record.load;
+  tables_.SetLoad(record.load);
   options_.resume = record.resume;
   recoveries_.SetNewest(record.newest, record.newest_steps);
   if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, 0);
@@ -223,37 +224,13 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   }
 }
 
-// Servers may have installed tables that no opener was informed of: their ids are taken. A table that was not open yet
-// is loaded by those that have not installed it.
 void CoordinatorCore::RestoreTables(const CoordinatorRecord& record, const PreviousMembers& previous) {
-  std::set<NodeId> servers;
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role == Role::kServer) servers.insert(id);
-  }
-  const auto add = [&](const TableSpec& spec, bool opened, Status failed) {
-    tables_.push_back({.spec = spec,
-                       .id = TableId(static_cast<uint32_t>(tables_.size() + 1)),
-                       .missing = failed.ok() ? servers : std::set<NodeId>(),
-                       .asked_at = now_,
-                       .failed = failed,
-                       .waiting = {},
-                       .opened = opened && failed.ok()});
-  };
-  const Status given_up = Error(StatusCode::kAborted, "the table was not opened under the coordinator before");
-  for (const CoordinatorRecord::Table& table : record.tables) {
-    add(table.spec, table.opened, table.failed ? given_up : OkStatus());
-  }
-  if (options_.mutations.tables_numbered_anew) return;
-  std::map<TableId, TableSpec> others;
+  std::map<TableId, TableSpec> found;
   for (const auto& [id, former] : previous) {
-    if (!former.answer) continue;
-    for (const InstallTable& table : former.answer->tables) others.emplace(table.table, table.spec);
+    if (!former.answer || options_.mutations.tables_numbered_anew) continue;
+    for (const InstallTable& table : former.answer->tables) found.emplace(table.table, table.spec);
   }
-  for (const auto& [id, spec] : others) {
-    if (id.value() > kTablesMax) continue;
-    while (tables_.size() + 1 < id.value()) add({}, false, given_up);
-    if (tables_.size() < id.value()) add(spec, false, OkStatus());
-  }
+  tables_.Restore(record.tables, found, Servers(), now_);
 }
 
 void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out) {
