@@ -16,7 +16,7 @@ void CoordinatorCore::UpdateCounted(Node& node) { clocks_.SetCounted(node.member
 
 void CoordinatorCore::SendSync(CoordinatorOutputs& out) {
   if (!clocks_.TakeChanged()) return;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role == Role::kWorker) Send(node, SyncUpdate{.sync = clocks_.state()}, out);
   }
 }
@@ -25,7 +25,7 @@ void CoordinatorCore::SendSync(CoordinatorOutputs& out) {
 void CoordinatorCore::WatchFloor(MonotonicTime now, CoordinatorOutputs& out) {
   const SyncState& state = clocks_.state();
   if (!straggler_.Update(clocks_.AnyoneWaits(), state.floor, state.slowest, now, options_.straggler_after)) return;
-  out.events.push_back(Name(state.slowest) + " has been in step " + std::to_string(state.floor) + " for " +
+  out.events.push_back(members_.Name(state.slowest) + " has been in step " + std::to_string(state.floor) + " for " +
                        std::to_string(static_cast<int64_t>(Seconds(now - straggler_.since()))) +
                        " s; others wait for it (" + ToString(state.mode) + ")");
 }
@@ -64,7 +64,7 @@ void CoordinatorCore::OnCommand(CommandId id, const SetSynchronization& command,
 }
 
 void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out) {
-  const auto name = [this](NodeId id) { return Name(id); };
+  const auto name = [this](NodeId id) { return members_.Name(id); };
   while (auto done = switches_.Continue(now, clocks_, !cuts_.PreparesCopies(), name,
                                         options_.mutations.switch_without_promises)) {
     if (!done->event.empty()) out.events.push_back(std::move(done->event));
@@ -77,12 +77,12 @@ void CoordinatorCore::GoOnWithSwitch(MonotonicTime now, CoordinatorOutputs& out)
 // longer, says nothing about where the others are.
 void CoordinatorCore::RestoreSteps(const PreviousMembers& previous) {
   SyncState reported;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     const SyncState& sync = previous.at(id).answer->sync;
     if (sync.revision > reported.revision) reported = sync;
   }
   if (reported.revision == 0) return;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     const SyncState& sync = previous.at(id).answer->sync;
     reported.floor = std::max(reported.floor, sync.floor);
     reported.hold_at = std::max(reported.hold_at, sync.hold_at);

@@ -9,7 +9,7 @@ void CoordinatorCore::CheckGoals(MonotonicTime now, CoordinatorOutputs& out) {
   if (end_.goal_reached() || !leadership_.Held(now)) return;
   GoalFacts facts{.verdict = metrics_.verdict(),
                   .trained = data_sets_.TrainedToTheEnd(),
-                  .steps = options_.goal.steps ? TotalSteps() : 0,
+                  .steps = options_.goal.steps ? members_.TotalSteps() : 0,
                   .loss = loss_,
                   .trained_for = {}};
   if (first_worker_ != kNever) facts.trained_for = now - first_worker_;
@@ -22,14 +22,14 @@ void CoordinatorCore::ReachGoal(std::string reason, CoordinatorOutputs& out) {
   data_sets_.BeginClosing();
   out.goal_reached = end_.goal();
   out.events.push_back("goal reached: " + end_.goal());
-  for (const auto& [id, node] : nodes_) Send(node, GoalReached{.reason = end_.goal()}, out);
+  for (const auto& [id, node] : members_) Send(node, GoalReached{.reason = end_.goal()}, out);
   ServeLeases(now_, out);  // all who wait are informed that there is no more
   FinishWhenEmpty(out);
 }
 
 void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   if (!end_.goal_reached() || IsFinished() || !leadership_.Held(now_)) return;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role == Role::kWorker) return;
   }
   if (cuts_.HasBest()) return;  // mostly of the value that reached the goal; it has a deadline
@@ -47,7 +47,7 @@ void CoordinatorCore::FinishWhenEmpty(CoordinatorOutputs& out) {
   ReleaseAnswers(true, out);  // no coordinator will follow, and the servers end now
   AnswerAll(Error(StatusCode::kFailedPrecondition, "the job is finished"), out);
   out.events.push_back("finished: the last worker has left");
-  for (const auto& [id, node] : nodes_) Send(node, Finished{}, out);
+  for (const auto& [id, node] : members_) Send(node, Finished{}, out);
 }
 
 }  // namespace attune::ps

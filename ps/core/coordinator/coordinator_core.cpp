@@ -24,6 +24,9 @@ void CoordinatorOutputs::Clear() {
 
 CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
     : options_(std::move(options)),
+      members_({.liveness_lease = options_.liveness_lease,
+                .uncovered_timeout = options_.uncovered_timeout,
+                .pause_tolerance = options_.pause_tolerance}),
       tables_(options_.load, options_.load_timeout),
       data_sets_(options_.term),
       links_(options_.link_timeout),
@@ -54,7 +57,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   if (options_.takeover) phase_ = Phase::kTakingOver;
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
-    steps_of_gone_ = options_.resume->steps;
+    members_.SetStepsOfGone(options_.resume->steps);
     metrics_.Continue(options_.resume->metrics);
     best_.Restore(options_.resume->best);
     // A manifest is a file; what others are sent of it is what counts here.
@@ -76,7 +79,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
   SkipPause(now, out);
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   if (now >= next_check_) On(CoordinatorTimer{}, now, out);
-  AnswerTableWaiters(tables_.StopWaitingForTheGone([this](NodeId id) { return nodes_.contains(id); }), out);
+  AnswerTableWaiters(tables_.StopWaitingForTheGone([this](NodeId id) { return members_.contains(id); }), out);
   if (superseded_) return out.Clear(), void(out.superseded = true);
   if (TakingOver()) {
     AnswerGoneOrders(now, out);
@@ -97,11 +100,10 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
 void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
   const Duration pause = PausedFor(next_check_, now, options_.pause_tolerance);
   if (pause == Duration::zero() || options_.mutations.late_step_is_evidence) return;
-  ForgiveSilence(pause);
-  others_heard_ = MovedBy(pause, others_heard_);
+  members_.SkipPause(pause, now);
+  links_.Forgive(pause, now);
   tables_.SkipPause(pause);
   cuts_.SkipPause(pause);
-  last_server_lost_ = MovedBy(pause, last_server_lost_);
   takeover_.SkipPause(pause);
   straggler_.SkipPause(pause);
   out.events.push_back("the coordinator's process stood still for " +
@@ -109,25 +111,10 @@ void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
                        " s; that time counts for no member's silence");
 }
 
-void CoordinatorCore::ForgiveSilence(Duration time) {
-  for (auto& [id, node] : nodes_) {
-    node.silent_since = std::min(now_, MovedBy(time, node.silent_since));
-    if (node.said_gone && !node.proven_gone) node.said_gone = std::min(now_, MovedBy(time, *node.said_gone));
-  }
-  links_.Forgive(time, now_);
-}
-
-// While no other member at all is heard it is this process that is cut off, or its machine that starves: those that
-// come back a moment later than the first have been no more silent than that one.
 void CoordinatorCore::Heard(Node& node, MonotonicTime now) {
   if (links_.IsGivenUp(node.member.node)) return;
-  if (!leadership_.IsHost(node.member)) {
-    const Duration unheard = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
-    if (unheard > options_.pause_tolerance) ForgiveSilence(unheard);
-    others_heard_ = now;
-  }
-  node.silent_since = now;
-  node.said_gone.reset();  // that was another process
+  const Duration forgiven = members_.NoteHeard(node, leadership_.IsHost(node.member), now);
+  if (forgiven > Duration::zero()) links_.Forgive(forgiven, now);
 }
 
 MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }
@@ -135,26 +122,21 @@ MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : ne
 void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out) {
   if (const auto* join = std::get_if<Join>(&input.message)) return OnJoin(input.from, *join, now, out);
   if (const auto* promised = std::get_if<Promised>(&input.message)) return OnPromised(input.from, *promised, now);
-  const auto known = connections_.find(input.from);
-  if (known == connections_.end()) {
+  const std::optional<NodeId> known = members_.NodeAt(input.from);
+  if (!known) {
     // It has not introduced itself, or only while this coordinator took over: a new connection begins with Join.
     if (!TakingOver()) out.close.push_back(input.from);
     return;
   }
-  Node* node = Find(known->second);
-  if (node == nullptr) return AnswerGone(input.from, known->second, input.message, out);
-  if (rights_.Refuses(input.message, known->second, PartyOf(node->member.role), out.rejected)) return;
+  Node* node = members_.Find(*known);
+  if (node == nullptr) return AnswerGone(input.from, *known, input.message, out);
+  if (rights_.Refuses(input.message, *known, PartyOf(node->member.role), out.rejected)) return;
   std::visit([&](const auto& body) { OnMessage(*node, body, now, out); }, input.message);
 }
 
 void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutputs&) {
   takeover_.NoteClosed(input.connection);
-  const auto known = connections_.find(input.connection);
-  if (known == connections_.end()) return;
-  if (Node* node = Find(known->second); node != nullptr && node->connection == input.connection) {
-    node->connection.reset();
-  }
-  connections_.erase(known);
+  members_.Close(input.connection);
 }
 
 void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {
@@ -162,7 +144,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   if (!failed_.ok()) return;
   if (TakingOver()) return AskForPromisesAgain(now, out);
   CheckLiveness(now, out);
-  ForgetGone(now, out);
+  for (const ConnectionId connection : members_.Expire(now)) out.close.push_back(connection);
   if (!failed_.ok()) return;
   ServeLeases(now, out);  // drops the overdue
   CheckGoals(now, out);
@@ -172,23 +154,11 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   if (now >= next_again_) {
     next_again_ = now + options_.send_again_after;
     mirror_.NoteChange();  // positions and losses, which no caller waits for
-    for (const auto& [id, node] : nodes_) {
+    for (const auto& [id, node] : members_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
       SendCutOrder(node, out);
     }
   }
-}
-
-CoordinatorCore::Node* CoordinatorCore::Find(NodeId id) {
-  const auto it = nodes_.find(id);
-  return it == nodes_.end() ? nullptr : &it->second;
-}
-
-std::string CoordinatorCore::Name(NodeId id) const {
-  const auto it = nodes_.find(id);
-  if (it == nodes_.end()) return "node " + std::to_string(id.value());
-  return (it->second.member.role == Role::kServer ? "server " : "worker ") + std::to_string(it->second.member.index) +
-         " (node " + std::to_string(id.value()) + ")";
 }
 
 void CoordinatorCore::Send(const Node& node, Message message, CoordinatorOutputs& out) {
@@ -196,15 +166,17 @@ void CoordinatorCore::Send(const Node& node, Message message, CoordinatorOutputs
 }
 
 bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, CoordinatorOutputs& out) {
-  node.answered_below = std::max(node.answered_below, header.answered_below);
-  node.answers.erase(node.answers.begin(), node.answers.upper_bound(node.answered_below));
-  if (header.request <= node.answered_below || node.pending.contains(header.request)) return false;
-  if (const auto given = node.answers.find(header.request); given != node.answers.end()) {
-    Send(node, given->second, out);
-    return false;
+  switch (node.requests.Receive(header)) {
+    case AnswerBook::Received::kNothingToDo:
+      return false;
+    case AnswerBook::Received::kAnswered:
+      Send(node, node.requests.AnswerTo(header.request), out);
+      return false;
+    case AnswerBook::Received::kNew:
+      break;
   }
-  if (node.answers.size() >= kAnswersBehindAWait) RefuseWaiting(node.member.node, out);
-  if (node.pending.size() + node.answers.size() >= kRequestsInFlightMax) {
+  if (node.requests.ManyBehindAWait()) RefuseWaiting(node.member.node, out);
+  if (node.requests.IsFull()) {
     Send(node,
          Refused{.request = header.request,
                  .status = Error(StatusCode::kResourceExhausted, std::to_string(kRequestsInFlightMax) +
@@ -212,7 +184,7 @@ bool CoordinatorCore::TakeUp(Node& node, const RequestHeader& header, Coordinato
          out);
     return false;
   }
-  node.pending.insert(header.request);
+  node.requests.TakeUp(header.request);
   return true;
 }
 
@@ -229,15 +201,14 @@ void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
   const bool waits = MirrorHost() != nullptr || !leadership_.Held(now_);
-  Node* node = Find(id);
+  Node* node = members_.Find(id);
   if (node == nullptr) return;
   if (waits && !options_.mutations.answer_before_mirror) {
     return mirror_.Hold(
         {.node = id, .connection = node->connection, .request = request, .message = std::move(message)});
   }
-  node->pending.erase(request);
   Send(*node, message, out);
-  node->answers.insert_or_assign(request, std::move(message));
+  node->requests.Answered(request, std::move(message));
 }
 
 // --- heartbeats, clocks and goals
@@ -247,9 +218,8 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
   NoteLinks(node, message, now);
   if (links_.IsGivenUp(node.member.node)) return;
   Heard(node, now);
-  if (std::exchange(node.lost, false)) {  // the last server, and no process has taken its place
-    last_server_lost_ = kNever;
-    out.events.push_back(Name(node.member.node) + " is back");
+  if (members_.NoteBack(node)) {  // the last server, and no process has taken its place
+    out.events.push_back(members_.Name(node.member.node) + " is back");
   }
   loss_.Add(message.loss_sum - node.last.loss_sum,
             message.loss_samples - std::min(message.loss_samples, node.last.loss_samples));
@@ -278,12 +248,6 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
 
 void CoordinatorCore::OnMessage(Node& node, const MapRequest& message, MonotonicTime, CoordinatorOutputs& out) {
   if (message.have < map_.version) Send(node, MapUpdate{.map = map_}, out);
-}
-
-uint64_t CoordinatorCore::TotalSteps() const {
-  uint64_t steps = steps_of_gone_;
-  for (const auto& [id, node] : nodes_) steps = CappedSum(steps, node.last.steps);
-  return steps;
 }
 
 }  // namespace attune::ps

@@ -22,9 +22,9 @@
 #include "ps/core/coordinator/record_mirror.h"
 #include "ps/core/coordinator/recovery_ledger.h"
 #include "ps/core/link/request_book.h"
-#include "ps/core/membership/gone_members.h"
 #include "ps/core/membership/leadership.h"
 #include "ps/core/membership/link_watch.h"
+#include "ps/core/membership/member_table.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/membership/takeover.h"
 #include "ps/core/progress/best_checkpoint.h"
@@ -69,24 +69,9 @@ class CoordinatorCore {
   // kTakingOver: until all members of the job have answered; kLeading: whenever it holds the leader lease; kFinished: the
   // goal is reached, the closing work done, and all workers have left.
   enum class Phase : uint8_t { kTakingOver, kLeading, kFinished };
-  struct Node {
-    Member member;
-    std::optional<ConnectionId> connection;
-    MonotonicTime silent_since;  // last heartbeat or join; moved by the time that this process has stood still since
-    Heartbeat last;              // totals
-    bool uses_leases = false;    // of training data: without one it has no work
-    std::optional<RowsReport> rows;
-    std::optional<MonotonicTime> said_gone;  // by the platform; it counts once the node is silent, too
-    bool proven_gone = false;                // it has named the very process
-    bool lost = false;                       // the last server: stays in the map until there is another one
-    std::optional<Leave> leave;              // waits until the rows it held have gone home
-    RequestId answered_below;
-    std::map<RequestId, Message> answers;  // given, not known to have arrived
-    std::set<RequestId> pending;           // taken up, not answered
-  };
+  using Node = MemberState;
+
   void SkipPause(MonotonicTime now, CoordinatorOutputs& out);
-  // What no member could have said, or this one could not have heard, for so long is no evidence against any member.
-  void ForgiveSilence(Duration time);
   void Heard(Node& node, MonotonicTime now);
   void On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out);
   void On(ConnectionClosed input, MonotonicTime now, CoordinatorOutputs& out);
@@ -95,25 +80,21 @@ class CoordinatorCore {
 
   // coordinator_members.cpp
   void OnJoin(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
+  void OnReturn(Node& node, ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
   Status CheckJoin(const Join& join) const;
-  void ForgetFormer(ConnectionId from, const Join& join);
   void Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out);
   void WantServer(Node& server);
   void SendWelcome(Node& node, CoordinatorOutputs& out);
   void FormMapWhenComplete(CoordinatorOutputs& out);
   void PublishMembers(CoordinatorOutputs& out);
   void Publish(ShardMap map, CoordinatorOutputs& out);
-  std::vector<Member> Members() const;
   void Remove(NodeId id, Status why);
   void AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out);
-  void ForgetGone(MonotonicTime now, CoordinatorOutputs& out);
-  bool WaitsInVain(NodeId node, const Message& message) const;
   void SendOpenOrders(const Node& server, CoordinatorOutputs& out);
   void LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void FailJob(const Status& reason, CoordinatorOutputs& out);
   void CheckLiveness(MonotonicTime now, CoordinatorOutputs& out);
   void LoseTheGone(MonotonicTime now, CoordinatorOutputs& out);
-  bool WouldCostRows(const Node& lost, MonotonicTime now) const;
 
   // coordinator_links.cpp
   void NoteLinks(const Node& node, const Heartbeat& heartbeat, MonotonicTime now);
@@ -134,17 +115,11 @@ class CoordinatorCore {
   void OnCommand(CommandId id, const SetBackups& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const NodeGone& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out);
-  MapVersion KnownMap(const Node& node) const;
   void LoseServer(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void ReplaceLastServer(CoordinatorOutputs& out);
   void TakeFromNewest();
-  bool AnyServerBelow(uint32_t index) const;
-  bool Reports(const Node& node) const;
-  bool AllReady() const;
-  bool Empty(const Node& node) const;
   std::vector<NodeId> EligibleServers() const;
-  std::set<NodeId> Servers() const;
   bool PromoteBackups(CoordinatorOutputs& out);
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);
@@ -242,9 +217,6 @@ class CoordinatorCore {
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
-  uint64_t TotalSteps() const;
-  Node* Find(NodeId id);
-  std::string Name(NodeId id) const;
 
   bool TakingOver() const { return phase_ == Phase::kTakingOver; }
   bool IsFinished() const { return phase_ == Phase::kFinished; }
@@ -255,12 +227,7 @@ class CoordinatorCore {
   bool superseded_ = false;  // another coordinator is at work; the phase stays what it was
   RightsCheck rights_{Party::kCoordinator};
   ShardMap map_;
-  NodeId next_node_{1};
-  std::map<NodeId, Node> nodes_;  // members
-  std::map<ConnectionId, NodeId> connections_;
-  GoneMembers gone_;
-  std::map<NodeId, MonotonicTime> forgotten_;  // members that only an earlier coordinator knew, since they speak here
-
+  MemberTable members_;
   JobTables tables_;
   DataSets data_sets_;
 
@@ -268,13 +235,10 @@ class CoordinatorCore {
   PlacementOrders placement_;
   GoneOrders gone_orders_;
   RecoveryLedger recoveries_;
-  uint64_t rows_moved_ = 0;  // received by members while this one coordinated
-  MonotonicTime last_server_lost_ = kNever;
 
   RecordMirror mirror_;
 
   Takeover takeover_;
-  MonotonicTime others_heard_ = kNever;  // when any member but its own server was last heard
 
   Leadership leadership_;
   CheckpointCuts cuts_;
@@ -282,7 +246,6 @@ class CoordinatorCore {
   ClockBoard clocks_;
   SwitchOrders switches_;
   StragglerWatch straggler_;
-  uint64_t steps_of_gone_ = 0;
   MonotonicTime first_worker_ = kNever;
   MonotonicTime now_{};  // of the step in progress
   MonotonicTime next_check_ = kNever;

@@ -49,13 +49,13 @@ void CoordinatorCore::OnMessage(Node& node, const SaveTables& message, Monotonic
 // Every row is at some node or on its way between two; marks see to the latter (ps/core/rows/row_snapshot.cpp). During
 // a recovery some are only in copies.
 bool CoordinatorCore::RowsCanBeCopied() const {
-  return AllReady() && !tables_.IsLoading() && last_server_lost_ == kNever;
+  return members_.AllReady(map_) && !tables_.IsLoading() && !members_.without_server();
 }
 
 CutRecord CoordinatorCore::RecordNow() const {
   return {.synchronization = ToString(clocks_.mode()),
           .clock = clocks_.holding() ? clocks_.hold_at() : clocks_.floor(),
-          .steps = TotalSteps(),
+          .steps = members_.TotalSteps(),
           .seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
           .data_sets = data_sets_.Records(),
           .metrics = metrics_.states(),
@@ -74,7 +74,7 @@ void CoordinatorCore::CutTheBest(MonotonicTime now) {
 void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
   CutTheBest(now);
   if (cuts_.empty()) return;
-  const auto name = [this](NodeId id) { return Name(id); };
+  const auto name = [this](NodeId id) { return members_.Name(id); };
   const Status status = cuts_.CheckFirst(now, clocks_, best_.WouldBeBest(metrics_), name);
   if (!status.ok()) return EndCut(status, out);
   if (cuts_.CanBegin(clocks_) && RowsCanBeCopied()) out.begin_checkpoint = cuts_.Begin(now);
@@ -93,16 +93,16 @@ void CoordinatorCore::MarkAll(MonotonicTime now, CoordinatorOutputs& out) {
   CutRecord record = asked.exact() ? RecordNow() : CutRecord();
   if (asked.best) record.best = best_.Mark(metrics_, asked.directory, cuts_.first().checkpoint);
   std::set<NodeId> reporting;
-  for (const auto& [id, node] : nodes_) {
-    if (Reports(node)) reporting.insert(id);
+  for (const auto& [id, node] : members_) {
+    if (node.reports()) reporting.insert(id);
   }
   cuts_.Mark(reporting, std::move(record), now);
-  for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
+  for (const auto& [id, node] : members_) SendCutOrder(node, out);
 }
 
 void CoordinatorCore::WriteAll(MonotonicTime now, CoordinatorOutputs& out) {
   cuts_.Write(clocks_);
-  for (const auto& [id, node] : nodes_) SendCutOrder(node, out);
+  for (const auto& [id, node] : members_) SendCutOrder(node, out);
   placement_.NoteChange();
   ServeLeases(now, out);
 }
@@ -122,7 +122,7 @@ void CoordinatorCore::OnMessage(Node& node, const SnapshotDone& message, Monoton
     case CheckpointCuts::Written::kKnown:
       return;
     case CheckpointCuts::Written::kFailed:
-      return EndCut(Annotate(message.status, Name(node.member.node)), out);
+      return EndCut(Annotate(message.status, members_.Name(node.member.node)), out);
     case CheckpointCuts::Written::kTaken:
       break;
   }
@@ -143,13 +143,13 @@ void CoordinatorCore::RememberCheckpoint(const CheckpointCut& cut, CoordinatorOu
                         cut.record.steps);
   data_sets_.NoteNewest(cut.record);
   mirror_.NoteChange();
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role == Role::kServer) Send(node, NewestCheckpoint{.point = recoveries_.newest()}, out);
   }
 }
 
 void CoordinatorCore::TakeFromNewest() {
-  recoveries_.TakeFromNewest(TotalSteps(), data_sets_.TrainedSinceNewest(recoveries_.newest().checkpoint == 0),
+  recoveries_.TakeFromNewest(members_.TotalSteps(), data_sets_.TrainedSinceNewest(recoveries_.newest().checkpoint == 0),
                              end_.goal_reached());
   mirror_.NoteChange();
 }
@@ -158,7 +158,7 @@ void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
   const CheckpointCut cut = cuts_.End(status.ok(), clocks_);
   const CheckpointRequest& asked = cut.asked;
   for (const auto& [id, part] : cut.parts) {
-    if (const Node* node = Find(id)) Send(*node, CutEnded{.cut = cut.id}, out);
+    if (const Node* node = members_.Find(id)) Send(*node, CutEnded{.cut = cut.id}, out);
   }
   placement_.NoteChange();
   std::string text = Describe(cut, status);

@@ -10,7 +10,7 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
   const NodeId id = node.member.node;
   std::vector<NodeId> unreached;
   for (const NodeId other : heartbeat.unreached) {
-    if (other != id && nodes_.contains(other)) unreached.push_back(other);
+    if (other != id && members_.contains(other)) unreached.push_back(other);
   }
   // A joining member may be waiting for this word.
   if (links_.Said(id, unreached, now) || heartbeat.map_version != node.last.map_version) placement_.NoteChange();
@@ -21,24 +21,25 @@ void CoordinatorCore::NoteLinks(const Node& node, const Heartbeat& heartbeat, Mo
 // that it runs in cannot be given up: its end would be the coordinator's. While rows are recovered any server may have
 // their only copies.
 bool CoordinatorCore::MayGiveUp(const Node& node, MonotonicTime now) const {
-  if (node.lost || leadership_.IsHost(node.member) || recoveries_.in_progress() || WouldCostRows(node, now))
+  if (node.lost || leadership_.IsHost(node.member) || recoveries_.in_progress() ||
+      members_.WouldCostRows(node, map_, now))
     return false;
   if (node.member.role == Role::kWorker) return true;
   const auto servers = std::ranges::count_if(
-      nodes_, [](const auto& entry) { return entry.second.member.role == Role::kServer && !entry.second.lost; });
+      members_, [](const auto& entry) { return entry.second.member.role == Role::kServer && !entry.second.lost; });
   return servers >= 2 &&
          (leadership_.HasHalfOfTheVotes(node.member.node) || leadership_.MayLose({node.member.node}, now));
 }
 
 std::optional<LinkWatch::Candidate> CoordinatorCore::WhoMayBeGivenUp(NodeId id, MonotonicTime now) const {
-  const auto it = nodes_.find(id);
-  if (it == nodes_.end() || !MayGiveUp(it->second, now)) return std::nullopt;
-  const Member& member = it->second.member;
-  const bool is_server = member.role == Role::kServer;
+  const Node* node = members_.Find(id);
+  if (node == nullptr || !MayGiveUp(*node, now)) return std::nullopt;
+  const Member& member = node->member;
+  const bool is_server = node->is_server();
   return LinkWatch::Candidate{.role = member.role,
                               .index = member.index,
                               .vote_is_missed = is_server && !leadership_.MayLose({id}, now),
-                              .has_rows = is_server && !Empty(it->second)};
+                              .has_rows = is_server && !MemberTable::IsEmpty(*node, map_)};
 }
 
 void CoordinatorCore::CheckLinks(MonotonicTime now, CoordinatorOutputs& out) {
@@ -53,14 +54,14 @@ void CoordinatorCore::CheckLinks(MonotonicTime now, CoordinatorOutputs& out) {
 // All members know of it, and no link between it and them is missing.
 bool CoordinatorCore::IsReachedByAll(NodeId joining) const {
   if (!links_.HasAllLinks(joining)) return false;
-  return std::ranges::all_of(nodes_, [&](const auto& entry) {
+  return std::ranges::all_of(members_, [&](const auto& entry) {
     const Node& node = entry.second;
     return entry.first == joining || node.lost || node.last.map_version >= map_.version;
   });
 }
 
 std::string CoordinatorCore::WhyGivenUp(NodeId id, MonotonicTime now) const {
-  return links_.Describe(id, now, [this](NodeId node) { return Name(node); });
+  return links_.Describe(id, now, [this](NodeId node) { return members_.Name(node); });
 }
 
 }  // namespace attune::ps

@@ -26,37 +26,22 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
     return;
   }
   if (TakingOver()) return OnFormerMember(from, join, out);
-  if (const NodeId node = gone_.NodeOf(join.incarnation); node != NodeId()) {
-    const Status& why = gone_.Find(node)->why;
+  if (const NodeId node = members_.gone().NodeOf(join.incarnation); node != NodeId()) {
+    const Status& why = members_.gone().Find(node)->why;
     if (!why.ok()) return refuse(why);
-    connections_[from] = node;  // it has left; its question about that is answered when it comes
+    members_.Connect(from, node);  // it has left; its question about that is answered when it comes
     // A server that was released asks nothing: its connection may have broken before it heard so.
     if (join.role == Role::kServer) out.send.push_back({.to = from, .message = Finished{}});
     return;
   }
   if (!failed_.ok()) return refuse(failed_);
-  for (auto& [id, node] : nodes_) {
-    if (node.member.incarnation != join.incarnation) continue;
-    if (node.connection && *node.connection != from) connections_.erase(*node.connection);
-    node.connection = from;
-    Heard(node, now);
-    connections_[from] = id;
-    mirror_.RepeatTo(id, now);
-    if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) {
-      cuts_.TakeIn(id);
-      PublishMembers(out);
-    }
-    SendCutOrder(node, out);  // before a map that rows may move under again
-    SendWelcome(node, out);
-    if (node.member.role == Role::kServer) SendOpenOrders(node, out);
-    return;
-  }
+  if (Node* node = members_.FindProcess(join.incarnation)) return OnReturn(*node, from, join, now, out);
   if (join.node != NodeId()) {
-    if (Find(join.node) != nullptr) return refuse(NoLongerMember());  // another process has that number
+    if (members_.Find(join.node) != nullptr) return refuse(NoLongerMember());  // another process has that number
     // Lost or released under another coordinator, which no member here knows. A worker asks for what it left open; a
     // server asks nothing, and would wait for ever.
     if (options_.takeover && join.role == Role::kServer) return refuse(NoLongerMember());
-    if (options_.takeover) return ForgetFormer(from, join);
+    if (options_.takeover) return members_.ForgetFormer(from, join, now);
     return refuse(Error(StatusCode::kAborted,
                         "this node took part in the job and is no longer a member, or its coordinator is gone and the "
                         "job begins again; start it again"));
@@ -68,6 +53,21 @@ void CoordinatorCore::OnJoin(ConnectionId from, const Join& join, MonotonicTime 
   Admit(from, join, now, out);
 }
 
+// A member whose connection has broken.
+void CoordinatorCore::OnReturn(Node& node, ConnectionId from, const Join& join, MonotonicTime now,
+                               CoordinatorOutputs& out) {
+  members_.Attach(node, from);
+  Heard(node, now);
+  mirror_.RepeatTo(node.member.node, now);
+  if (join.takes_rows && !std::exchange(node.member.takes_rows, true)) {
+    cuts_.TakeIn(node.member.node);
+    PublishMembers(out);
+  }
+  SendCutOrder(node, out);  // before a map that rows may move under again
+  SendWelcome(node, out);
+  if (node.is_server()) SendOpenOrders(node, out);
+}
+
 Status CoordinatorCore::CheckJoin(const Join& join) const {
   if (join.job_uid != options_.job_uid) {
     return Error(StatusCode::kFailedPrecondition, "this coordinator serves job id \"" + options_.job_uid +
@@ -75,7 +75,7 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
                                                       "\"; check the coordinator's address of this process");
   }
   if (IsFinished()) return Error(StatusCode::kFailedPrecondition, "the job is finished: " + end_.goal());
-  if (nodes_.size() >= kMembersMax) {
+  if (members_.size() >= kMembersMax) {
     return Error(StatusCode::kResourceExhausted,
                  "the job has " + std::to_string(kMembersMax) + " members, more are not allowed; scale it down");
   }
@@ -93,33 +93,25 @@ Status CoordinatorCore::CheckJoin(const Join& join) const {
 }
 
 void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime now, CoordinatorOutputs& out) {
-  for (auto& [id, other] : nodes_) {
+  for (auto& [id, other] : members_) {
     if (other.member.role != join.role || other.member.index != join.index) continue;
     if (!leadership_.MayLose({id}, now)) {  // the join comes again
       if (!other.said_gone) other.said_gone = now;
       return;
     }
     // The platform replaced that process: the old one is gone for good.
-    const Status why = Error(StatusCode::kAborted, Name(id) + " has been replaced by another process of that index");
+    const Status why =
+        Error(StatusCode::kAborted, members_.Name(id) + " has been replaced by another process of that index");
     LoseNode(NodeId(id), why, out);
     break;
   }
 
-  const NodeId id = std::exchange(next_node_, next_node_.Next());
-  Node& node = nodes_[id];
-  node.member = {.node = id,
-                 .role = join.role,
-                 .index = join.index,
-                 .address = join.address,
-                 .takes_rows = join.takes_rows,
-                 .incarnation = join.incarnation,
-                 .machine = join.machine};
-  node.connection = from;
+  Node& node = members_.Admit(join, from);
+  const NodeId id = node.member.node;
   Heard(node, now);
   if (join.role == Role::kWorker) clocks_.Add(id);
-  connections_[from] = id;
   mirror_.NoteChange();
-  out.events.push_back(Name(id) + " joined");
+  out.events.push_back(members_.Name(id) + " joined");
   if (join.role == Role::kWorker && first_worker_ == kNever) {
     const double trained = options_.resume ? options_.resume->seconds : 0;
     first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(trained));
@@ -131,7 +123,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
     cuts_.TakeIn(id);
   }
   FormMapWhenComplete(out);
-  if (last_server_lost_ != kNever && join.role == Role::kServer) {
+  if (members_.without_server() && join.role == Role::kServer) {
     ReplaceLastServer(out);
   } else {
     PublishMembers(out);
@@ -146,7 +138,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
 void CoordinatorCore::WantServer(Node& server) {
   if (!map_.formed()) return;
   const uint32_t wanted = placement_.servers_wanted();
-  if (placement_.HasCount() && server.member.index >= wanted && AnyServerBelow(wanted)) {
+  if (placement_.HasCount() && server.member.index >= wanted && members_.AnyServerBelow(wanted)) {
     server.member.leaving = true;
   } else {
     placement_.Want(std::max(wanted, server.member.index + 1));
@@ -155,7 +147,7 @@ void CoordinatorCore::WantServer(Node& server) {
 
 void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
   uint32_t joined = 0;
-  for (const auto& [id, other] : nodes_) joined += other.member.role == Role::kServer ? 1 : 0;
+  for (const auto& [id, other] : members_) joined += other.is_server() ? 1 : 0;
   // Before any map: a recovery may need it.
   if (node.member.role == Role::kServer && recoveries_.newest().checkpoint != 0) {
     Send(node, NewestCheckpoint{.point = recoveries_.newest()}, out);
@@ -173,7 +165,7 @@ void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
 void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
   if (map_.formed()) return;
   std::vector<Member> servers;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role == Role::kServer) servers.push_back(node.member);
   }
   if (servers.size() < options_.servers) return;
@@ -188,12 +180,6 @@ void CoordinatorCore::FormMapWhenComplete(CoordinatorOutputs& out) {
                        " joined; the job serves");
 }
 
-std::vector<Member> CoordinatorCore::Members() const {
-  std::vector<Member> members;
-  for (const auto& [id, node] : nodes_) members.push_back(node.member);
-  return members;
-}
-
 void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
   if (!map_.formed()) return;
   ShardMap next = map_;
@@ -204,18 +190,16 @@ void CoordinatorCore::PublishMembers(CoordinatorOutputs& out) {
 void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
   map_.marked = std::max(map_.marked, cuts_.marked());
-  map_.members = Members();
+  map_.members = members_.Members();
   leadership_.AssignVotes(map_, now_);
   placement_.NotePublished();
-  for (const auto& [id, node] : nodes_) Send(node, MapUpdate{.map = map_}, out);
+  for (const auto& [id, node] : members_) Send(node, MapUpdate{.map = map_}, out);
 }
 
 void CoordinatorCore::Remove(NodeId id, Status why) {
-  const auto it = nodes_.find(id);
   cuts_.NoteGone(id, why);
-  leadership_.NoteGone(it->second.member, map_);
-  gone_.Add(id, it->second.member.incarnation, std::move(why), now_);
-  nodes_.erase(it);
+  leadership_.NoteGone(members_.at(id).member, map_);
+  members_.Remove(id, std::move(why), now_);
   links_.Forget(id);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   (void)data_sets_.TakeWaiting(id);
@@ -223,59 +207,33 @@ void CoordinatorCore::Remove(NodeId id, Status why) {
   mirror_.NoteChange();
 }
 
-// A member of another coordinator's time that has left, or was lost, without this one having seen it.
-void CoordinatorCore::ForgetFormer(ConnectionId from, const Join& join) {
-  gone_.Add(join.node, join.incarnation, OkStatus(), now_);
-  if (forgotten_.size() >= kMembersMax) forgotten_.erase(forgotten_.begin());
-  forgotten_.insert_or_assign(join.node, now_);  // on a new connection it asks again first
-  connections_[from] = join.node;
-}
-
 // What a node that is no longer a member hears when it still speaks.
 void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out) {
-  const GoneMembers::Gone* gone = gone_.Find(node);
+  const GoneMembers::Gone* gone = members_.gone().Find(node);
   if (gone == nullptr || !gone->why.ok()) {
     const Status why = gone == nullptr ? NoLongerMember() : gone->why;
     out.send.push_back({.to = from, .message = SessionLost{.status = why}});
   } else if (std::holds_alternative<Leave>(message) || std::holds_alternative<LeaseDone>(message) ||
              std::holds_alternative<LeaseReturn>(message)) {
     out.send.push_back({.to = from, .message = Done{.request = HeaderOf(message)->request}});
-  } else if (HeaderOf(message) != nullptr || WaitsInVain(node, message)) {
+  } else if (HeaderOf(message) != nullptr ||
+             (std::holds_alternative<Heartbeat>(message) && members_.WaitsInVain(node, now_))) {
     out.send.push_back({.to = from, .message = SessionLost{.status = NoLongerMember()}});
   }
 }
 
-// With their connections, should those be open still.
-void CoordinatorCore::ForgetGone(MonotonicTime now, CoordinatorOutputs& out) {
-  gone_.Expire(now);
-  std::erase_if(connections_, [&](const auto& entry) {
-    const auto& [connection, node] = entry;
-    if (nodes_.contains(node) || gone_.Find(node) != nullptr) return false;
-    out.close.push_back(connection);
-    return true;
-  });
-}
-
-// One that left under an earlier coordinator asks so within its first moments here; one that continues with heartbeats
-// was lost there, does not know it, and would wait for a lease for ever.
-bool CoordinatorCore::WaitsInVain(NodeId node, const Message& message) const {
-  const auto forgotten = forgotten_.find(node);
-  return forgotten != forgotten_.end() && std::holds_alternative<Heartbeat>(message) &&
-         now_ - forgotten->second >= options_.liveness_lease;
-}
-
 void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOutputs& out) {
-  const Node& node = nodes_.at(id);
+  const Node& node = members_.at(id);
   uint64_t again = 0;
   if (!options_.mutations.keep_leases_of_lost_workers) {
     again = data_sets_.ReleaseAll(id);
   }
-  out.events.push_back(Name(id) + " is lost, " + std::to_string(again) +
+  out.events.push_back(members_.Name(id) + " is lost, " + std::to_string(again) +
                        " items go to others: " + std::string(reason.message()));
-  steps_of_gone_ = CappedSum(steps_of_gone_, node.last.steps);
+  members_.AddStepsOfGone(node.last.steps);
   Send(node, SessionLost{.status = reason}, out);
   const bool held_rows = node.member.may_own_rows();
-  end_.NoteLost(next_node_);
+  end_.NoteLost(members_.next());
   Remove(id, reason);
   if (held_rows && map_.formed()) {
     recoveries_.Begin(map_.recoveries);
@@ -293,7 +251,7 @@ void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime 
   UpdateCounted(node);
   ServeLeases(now, out);
   node.leave = message;
-  if (Reports(node) && map_.formed()) {
+  if (node.reports() && map_.formed()) {
     // The homes call its rows back, those that are still on their way to it too; then it is released.
     node.member.leaving = true;
     return PublishMembers(out);
@@ -302,10 +260,10 @@ void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime 
 }
 
 void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
-  const Leave leave = *nodes_.at(id).leave;
+  const Leave leave = *members_.at(id).leave;
   Reply(id, leave.header.request, Done{.request = leave.header.request}, out);
-  out.events.push_back(Name(id) + " left after " + std::to_string(leave.steps) + " steps");
-  steps_of_gone_ = CappedSum(steps_of_gone_, leave.steps);
+  out.events.push_back(members_.Name(id) + " left after " + std::to_string(leave.steps) + " steps");
+  members_.AddStepsOfGone(leave.steps);
   Remove(id, OkStatus());
   PublishMembers(out);
   CheckGoals(now_, out);
@@ -319,25 +277,13 @@ void CoordinatorCore::FailJob(const Status& reason, CoordinatorOutputs& out) {
   out.failed = reason;
   AnswerAll(reason, out);
   out.events.push_back("the job failed: " + std::string(reason.message()));
-  for (const auto& [id, node] : nodes_) Send(node, SessionLost{.status = reason}, out);
-}
-
-// Rows would go back to a checkpoint, or be reinitialized: the server, or the worker, has some that no other server
-// that is heard of keeps a copy of.
-bool CoordinatorCore::WouldCostRows(const Node& lost, MonotonicTime now) const {
-  const NodeId id = lost.member.node;
-  return std::ranges::any_of(map_.shards, [&](const Shard& shard) {
-    if (lost.member.role == Role::kServer && shard.home != id) return false;
-    if (!lost.member.may_own_rows()) return false;
-    const auto backup = nodes_.find(shard.backup);
-    return backup == nodes_.end() || now - backup->second.silent_since >= options_.liveness_lease;
-  });
+  for (const auto& [id, node] : members_) Send(node, SessionLost{.status = reason}, out);
 }
 
 // Proven gone, or silent for longer than any lease that the node can have. Without the lease no member is declared
 // lost: another coordinator may know better.
 void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) {
-  if (now - last_server_lost_ >= options_.replacement_grace && last_server_lost_ != kNever) {
+  if (members_.WithoutServerFor(options_.replacement_grace, now)) {
     return FailJob(Error(StatusCode::kDataLoss,
                          "the last server is lost and no other one has joined; start the job "
                          "again from its last checkpoint"),
@@ -346,22 +292,13 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
   CheckLease(now, out);
   LoseTheGone(now, out);
   CheckLinks(now, out);
-  // While no member is heard it may be this machine that is cut off: its lease ends soon then, and who is its only
-  // partner is given more time.
-  const bool unheard = others_heard_ != kNever && now - others_heard_ > options_.pause_tolerance;
-  std::set<NodeId> silent, lost;
-  for (const auto& [id, node] : nodes_) {
-    if (node.lost || now - node.silent_since < options_.liveness_lease) continue;
-    silent.insert(id);
-    if (now - node.silent_since < options_.uncovered_timeout && (unheard || WouldCostRows(node, now))) continue;
-    lost.insert(id);
-  }
-  if (!leadership_.MayLose(silent, now)) lost.clear();
-  for (const NodeId id : lost) {
-    const Node* node = Find(id);
+  MemberTable::Silent silent = members_.FindSilent(map_, now);
+  if (!leadership_.MayLose(silent.all, now)) silent.lost.clear();
+  for (const NodeId id : silent.lost) {
+    const Node* node = members_.Find(id);
     if (node == nullptr) continue;
     if (IsFinished() && node->member.role == Role::kServer) continue;  // has ended as it should
-    const std::string silent_for = Name(id) + " has not been heard of for " +
+    const std::string silent_for = members_.Name(id) + " has not been heard of for " +
                                    std::to_string(static_cast<int64_t>(Seconds(now - node->silent_since))) + " s";
     const std::string text = links_.IsGivenUp(id) ? WhyGivenUp(id, now) : silent_for;
     LoseNode(id, Error(StatusCode::kAborted, text + "; if it still runs, start it again"), out);
@@ -369,19 +306,11 @@ void CoordinatorCore::CheckLiveness(MonotonicTime now, CoordinatorOutputs& out) 
   FinishWhenEmpty(out);
 }
 
-// The platform's word counts once nothing has been heard for a moment: a heartbeat meanwhile says that the word was
-// about another process.
 void CoordinatorCore::LoseTheGone(MonotonicTime now, CoordinatorOutputs& out) {
-  constexpr Duration kNoticeCheck = std::chrono::seconds(2);
-  std::vector<NodeId> gone;
-  for (const auto& [id, node] : nodes_) {
-    if (node.lost || !node.said_gone) continue;
-    const bool silent = node.proven_gone && !node.connection;
-    if (silent || now - *node.said_gone >= kNoticeCheck) gone.push_back(id);
-  }
+  const std::vector<NodeId> gone = members_.SaidGone(now);
   bool excluded = false;
   for (const NodeId id : gone) {
-    const Node& node = nodes_.at(id);
+    const Node& node = members_.at(id);
     excluded = (node.proven_gone && node.member.role == Role::kServer && leadership_.Exclude(id)) || excluded;
   }
   if (!leadership_.MayLose({gone.begin(), gone.end()}, now)) {
@@ -389,8 +318,8 @@ void CoordinatorCore::LoseTheGone(MonotonicTime now, CoordinatorOutputs& out) {
     return;
   }
   for (const NodeId id : gone) {
-    if (Find(id) == nullptr) continue;
-    LoseNode(id, Error(StatusCode::kAborted, Name(id) + "'s process is gone"), out);
+    if (members_.Find(id) == nullptr) continue;
+    LoseNode(id, Error(StatusCode::kAborted, members_.Name(id) + "'s process is gone"), out);
   }
 }
 

@@ -7,7 +7,8 @@ namespace attune::ps {
 void CoordinatorCore::OnMessage(Node& node, const ReportMetric& message, MonotonicTime now, CoordinatorOutputs& out) {
   if (!TakeUp(node, message.header, out)) return;
   const RequestId request = message.header.request;
-  if (Status status = metrics_.Report(message.name, message.value, data_sets_.PlaceAt(TotalSteps())); !status.ok()) {
+  if (Status status = metrics_.Report(message.name, message.value, data_sets_.PlaceAt(members_.TotalSteps()));
+      !status.ok()) {
     if (!std::exchange(reported_metrics_refused_, true)) out.events.push_back(std::string(attune::Message(status)));
     return Reply(node.member.node, request, Refused{.request = request, .status = std::move(status)}, out);
   }
@@ -18,7 +19,7 @@ void CoordinatorCore::OnMessage(Node& node, const ReportMetric& message, Monoton
 
 void CoordinatorCore::MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out) {
   if (!evaluations_.any() || end_.goal_reached() || !leadership_.Held(now)) return;
-  if (!data_sets_.AdvanceEvaluations(evaluations_, TotalSteps())) return;
+  if (!data_sets_.AdvanceEvaluations(evaluations_, members_.TotalSteps())) return;
   mirror_.NoteChange();
   ServeLeases(now, out);
 }

@@ -14,8 +14,8 @@ std::string CoordinatorCore::MachineOfHost() const {
   const auto is_host = [&](const auto& entry) {
     return entry.second.member.role == Role::kServer && entry.second.member.index == options_.host_index;
   };
-  const auto host = std::ranges::find_if(nodes_, is_host);
-  return host == nodes_.end() ? "" : host->second.member.machine;
+  const auto host = std::ranges::find_if(members_, is_host);
+  return host == members_.end() ? "" : host->second.member.machine;
 }
 
 // The first other server by index that every majority counts which may decide for the next coordinator; one on this
@@ -25,7 +25,7 @@ const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
   if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
   const std::string machine = MachineOfHost();
   const Node* host = nullptr;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role != Role::kServer || node.lost || node.member.index == *options_.host_index) continue;
     const auto rank = [&](const Node& of) {
       const bool votes = std::ranges::all_of(leadership_.configurations(), [&](const Voters& voters) {
@@ -52,13 +52,13 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .servers_wanted = placement_.servers_wanted(),
                            .backups = options_.backups,
                            // Those who join before the next copy arrives are not in this one.
-                           .next_node = NodeId(next_node_.value() + static_cast<uint32_t>(kMembersMax)),
+                           .next_node = NodeId(members_.next().value() + static_cast<uint32_t>(kMembersMax)),
                            .nodes = {},
                            .tables = tables_.Records(),
                            .data_sets = data_sets_.RecordsWithHolders(),
                            .newest = recoveries_.newest(),
                            .newest_steps = recoveries_.newest_steps(),
-                           .steps_of_gone = steps_of_gone_,
+                           .steps_of_gone = members_.steps_of_gone(),
                            .trained_seconds = {},
                            .smoothed_loss = loss_.value(),
                            .model_lost = recoveries_.model_lost(),
@@ -69,7 +69,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .evaluations = evaluations_.state(),
                            .best = best_.kept()};
   if (first_worker_ != kNever) record.trained_seconds = Seconds(now_ - first_worker_);
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
     if (node.member.role == Role::kServer && node.member.index == options_.host_index) record.host = id;
   }
@@ -87,10 +87,9 @@ std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
 void CoordinatorCore::ReleaseAnswers(bool all, CoordinatorOutputs& out) {
   if (!leadership_.Held(now_)) return;
   mirror_.Release(all, [&](RecordMirror::Answer answer) {
-    if (Node* node = Find(answer.node)) {
-      node->pending.erase(answer.request);
+    if (Node* node = members_.Find(answer.node)) {
       Send(*node, answer.message, out);
-      node->answers.insert_or_assign(answer.request, std::move(answer.message));
+      node->requests.Answered(answer.request, std::move(answer.message));
     } else if (answer.connection) {
       out.send.push_back({.to = *answer.connection, .message = std::move(answer.message)});
     }
@@ -103,8 +102,8 @@ void CoordinatorCore::OnMessage(Node& node, const MirrorAck& message, MonotonicT
 
 void CoordinatorCore::DropOlderCopies(CoordinatorOutputs& out) {
   mirror_.ForgetOlderIf([&](NodeId id) {
-    const Node* node = Find(id);
-    return node == nullptr || mirror_.MustHaveDropped(KnownMap(*node), map_.records_from);
+    const Node* node = members_.Find(id);
+    return node == nullptr || mirror_.MustHaveDropped(node->known_map(), map_.records_from);
   });
   const auto from = mirror_.ToAnnounce(map_.records_from);
   if (!from || !leadership_.Held(now_)) return;

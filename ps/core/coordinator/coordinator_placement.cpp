@@ -13,57 +13,15 @@ namespace attune::ps {
 
 void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, MonotonicTime, CoordinatorOutputs&) {
   leadership_.Knows(node.member.node, message.map_version);
-  if (node.rows && message.number <= node.rows->number) return;
-  const RowsReport before = node.rows.value_or(RowsReport());
-  const auto grown = [&](uint64_t RowsReport::*total) {
-    return message.*total - std::min(before.*total, message.*total);
-  };
-  recoveries_.Add(grown(&RowsReport::shards_restored), grown(&RowsReport::rows_restored),
-                  grown(&RowsReport::rows_begun_anew));
-  // Not what a member received before it first spoke to this coordinator, nor less again when a member is gone.
-  if (node.rows) rows_moved_ += grown(&RowsReport::rows_received);
-  node.rows = message;
+  const auto grown = members_.OnRows(node, message);
+  if (!grown) return;
+  recoveries_.Add(grown->shards_restored, grown->rows_restored, grown->reinitialized);
   placement_.NoteChange();
-}
-
-// A node that may hold rows says where it stands with them.
-bool CoordinatorCore::Reports(const Node& node) const { return node.member.may_own_rows(); }
-
-bool CoordinatorCore::AnyServerBelow(uint32_t index) const {
-  return std::ranges::any_of(nodes_, [&](const auto& entry) {
-    const Node& node = entry.second;
-    return node.member.role == Role::kServer && node.member.index < index && !node.lost;
-  });
-}
-
-bool CoordinatorCore::AllReady() const {
-  return std::ranges::all_of(nodes_, [&](const auto& entry) {
-    const Node& node = entry.second;
-    if (!Reports(node)) return true;
-    return node.rows && node.rows->map_version >= map_.version && node.rows->shards_not_ready == 0;
-  });
-}
-
-bool CoordinatorCore::Empty(const Node& node) const {
-  const NodeId id = node.member.node;
-  const bool named = std::ranges::any_of(map_.shards, [&](const Shard& shard) {
-    return shard.home == id || shard.backup == id || shard.next_backup == id;
-  });
-  return !named && (!node.rows || (node.rows->map_version >= map_.version && node.rows->rows_held == 0 &&
-                                   node.rows->handovers_open == 0 && node.rows->operations_waiting == 0));
-}
-
-std::set<NodeId> CoordinatorCore::Servers() const {
-  std::set<NodeId> servers;
-  for (const auto& [id, node] : nodes_) {
-    if (node.member.role == Role::kServer) servers.insert(id);
-  }
-  return servers;
 }
 
 std::vector<NodeId> CoordinatorCore::EligibleServers() const {
   std::vector<NodeId> servers;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
     const bool in_use =
         std::ranges::any_of(map_.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });
@@ -82,8 +40,8 @@ bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
     if (shard.next_backup == NodeId()) continue;
     const auto [it, is_new] = done.try_emplace(shard.join_id, false);
     if (is_new) {
-      it->second = std::ranges::all_of(nodes_, [&](const auto& entry) {
-        return !Reports(entry.second) ||
+      it->second = std::ranges::all_of(members_, [&](const auto& entry) {
+        return !entry.second.reports() ||
                std::ranges::find(entry.second.rows->joins_done, shard.join_id) != entry.second.rows->joins_done.end();
       });
     }
@@ -100,18 +58,19 @@ bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
 // have been drained when the coordinator came to it: another one has to follow before that server goes.
 bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   std::vector<NodeId> released;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     const bool host = node.member.role == Role::kServer && node.member.index == options_.host_index;
-    if (node.member.leaving && !host && Empty(node) && !cuts_.HasOpenPart(id) && !Leadership::MayVote(id, map_))
+    if (node.member.leaving && !host && MemberTable::IsEmpty(node, map_) && !cuts_.HasOpenPart(id) &&
+        !Leadership::MayVote(id, map_))
       released.push_back(id);
   }
   for (const NodeId id : released) {
-    Node& node = nodes_.at(id);
+    Node& node = members_.at(id);
     if (node.leave) {
       EndLeave(id, out);
       continue;
     }
-    out.events.push_back(Name(id) + " is drained and released");
+    out.events.push_back(members_.Name(id) + " is drained and released");
     Send(node, Finished{}, out);
     Remove(id, OkStatus());
   }
@@ -121,16 +80,14 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
 
 // By what members hold under the newest map, which they report before anything is changed under it.
 size_t CoordinatorCore::ShardChangesMax() const {
-  uint64_t rows = 0;
-  for (const auto& [id, node] : nodes_) rows += node.rows ? node.rows->rows_held : 0;
-  const uint64_t per_shard = std::max<uint64_t>(rows / map_.shards.size(), 1);
+  const uint64_t per_shard = std::max<uint64_t>(members_.RowsOfAll().held / map_.shards.size(), 1);
   return std::max<size_t>(options_.shard_changes_max, options_.row_changes_max / per_shard);
 }
 
 PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) const {
   PlacementGoal goal{.servers = std::move(servers), .backups = options_.backups, .weights = {}};
   if (options_.mutations.copies_on_any_machine) return goal;
-  for (const NodeId id : goal.servers) goal.machines[id] = nodes_.at(id).member.machine;
+  for (const NodeId id : goal.servers) goal.machines[id] = members_.at(id).member.machine;
   return goal;
 }
 
@@ -139,7 +96,7 @@ PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) cons
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!placement_.TakeChange()) return;
   if (IsFinished()) return;  // servers end in the middle of whatever would begin now
-  if (!map_.formed() || !failed_.ok() || last_server_lost_ != kNever || !AllReady()) return;
+  if (!map_.formed() || !failed_.ok() || members_.without_server() || !members_.AllReady(map_)) return;
   if (tables_.IsLoading()) {
     placement_.NoteChange();
     return;
@@ -152,11 +109,9 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
     out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " + recoveries_.DescribeEnd());
   }
   if (PromoteBackups(out)) return;
-  uint64_t under_way = 0;
-  for (const auto& [id, node] : nodes_) under_way += node.rows ? node.rows->rows_to_come : 0;
   const bool copying =
       std::ranges::any_of(map_.shards, [](const Shard& shard) { return shard.next_backup != NodeId(); });
-  if (copying || under_way > 0) return;
+  if (copying || members_.RowsOfAll().to_come > 0) return;
   const std::vector<NodeId> servers = EligibleServers();
   std::vector<PlacementChange> changes;
   if (!servers.empty()) {
@@ -173,7 +128,7 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
   }
   if (ReleaseLeavers(out)) return;
   // A server without the tables is not used yet.
-  const bool in_use = std::ranges::all_of(nodes_, [&](const auto& entry) {
+  const bool in_use = std::ranges::all_of(members_, [&](const auto& entry) {
     const Node& node = entry.second;
     return node.member.role != Role::kServer || node.member.leaving ||
            std::ranges::find(servers, entry.first) != servers.end();
@@ -184,13 +139,13 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
 
 void CoordinatorCore::AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out) {
   PlacementOrders::Servers servers;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role != Role::kServer) continue;
-    if (!links_.HasAllLinks(id)) servers.apart += "; " + Name(id) + " has no connection to some members yet";
+    if (!links_.HasAllLinks(id)) servers.apart += "; " + members_.Name(id) + " has no connection to some members yet";
     servers.any_leaves = servers.any_leaves || node.member.leaving;
     servers.staying += node.member.leaving ? 0 : 1;
   }
-  const auto is_here = [this](NodeId id) { return nodes_.contains(id); };
+  const auto is_here = [this](NodeId id) { return members_.contains(id); };
   for (CommandResult& result : placement_.TakeAnswered(now, leadership_.Held(now), servers, is_here)) {
     out.command_results.push_back(std::move(result));
   }
@@ -208,7 +163,7 @@ void CoordinatorCore::OnCommand(CommandId id, const DrainServer& command, Monoto
   if (command.index == options_.host_index) return refuse("the job's coordinator runs there; drain another one");
   Node* server = nullptr;
   bool others = false;
-  for (auto& [node_id, node] : nodes_) {
+  for (auto& [node_id, node] : members_) {
     if (node.member.role != Role::kServer || node.lost) continue;
     if (node.member.index == command.index) {
       server = &node;
@@ -221,7 +176,7 @@ void CoordinatorCore::OnCommand(CommandId id, const DrainServer& command, Monoto
   if (placement_.IsFull()) return refuse("too many orders wait");
   placement_.AddDrain(id, server->member.node, deadline);
   if (std::exchange(server->member.leaving, true)) return;
-  out.events.push_back(Name(server->member.node) + " is being drained");
+  out.events.push_back(members_.Name(server->member.node) + " is being drained");
   PublishMembers(out);
 }
 
@@ -244,8 +199,8 @@ void CoordinatorCore::OnCommand(CommandId id, const SetServers& command, Monoton
   }
   placement_.Want(command.servers);
   mirror_.NoteChange();
-  const bool any_stays = AnyServerBelow(command.servers);
-  for (auto& [node_id, node] : nodes_) {
+  const bool any_stays = members_.AnyServerBelow(command.servers);
+  for (auto& [node_id, node] : members_) {
     if (node.member.role != Role::kServer) continue;
     node.member.leaving = node.member.index >= command.servers && any_stays;
   }
@@ -272,16 +227,7 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
   gone_orders_.Add(id, command, deadline);
   if (TakingOver()) takeover_.NoteGone(command.role, command.index, command.pod, now_);
   leadership_.ExcludeFormerVoter(command.role, command.index, command.pod);
-  for (auto& [node_id, node] : nodes_) {
-    if (node.member.role != command.role || node.member.index != command.index || node.lost) continue;
-    const uint32_t pod = PodOf(node.member.incarnation);
-    const bool is_known = command.pod != 0 && pod != 0;
-    if (is_known && command.pod != pod) continue;  // replaced since
-    // With its connection there, or without a word which process it was, it may live: it has to be silent, too.
-    if (!node.said_gone) node.said_gone = now_;
-    node.proven_gone = is_known;
-    return LoseTheGone(now_, out);
-  }
+  if (members_.NoteSaidGone(command.role, command.index, command.pod, now_)) LoseTheGone(now_, out);
 }
 
 void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out) {
@@ -290,13 +236,13 @@ void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& ou
       return member.role == gone.role && member.index == gone.index && PodOf(member.incarnation) == gone.pod;
     };
     return std::ranges::any_of(leadership_.former_voters(), is_it) ||
-           std::ranges::any_of(nodes_,
+           std::ranges::any_of(members_,
                                [&](const auto& entry) { return is_it(entry.second.member) && !entry.second.lost; });
   };
   const auto is_known = [this](MapVersion map) {
-    return std::ranges::all_of(nodes_, [&](const auto& entry) {
+    return std::ranges::all_of(members_, [&](const auto& entry) {
       const Node& node = entry.second;
-      return node.member.role != Role::kServer || node.lost || KnownMap(node) >= map;
+      return node.member.role != Role::kServer || node.lost || node.known_map() >= map;
     });
   };
   for (CommandResult& result : gone_orders_.TakeAnswered(now, map_.version, !TakingOver(), has_part, is_known)) {
@@ -304,15 +250,10 @@ void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& ou
   }
 }
 
-// The newest one that the node has said to have.
-MapVersion CoordinatorCore::KnownMap(const Node& node) const {
-  return std::max(node.last.map_version, node.rows ? node.rows->map_version : MapVersion());
-}
-
 // --- losses
 
 void CoordinatorCore::LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out) {
-  if (nodes_.at(id).member.role == Role::kWorker) return LoseWorker(id, reason, out);
+  if (members_.at(id).member.role == Role::kWorker) return LoseWorker(id, reason, out);
   LoseServer(id, reason, out);
 }
 
@@ -324,20 +265,19 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
     out.events.push_back(std::string(attune::Message(reason)) + "; it may join again");
     return Remove(id, reason);
   }
-  const bool others = std::ranges::any_of(nodes_, [&](const auto& entry) {
+  const bool others = std::ranges::any_of(members_, [&](const auto& entry) {
     return entry.second.member.role == Role::kServer && entry.first != id && !entry.second.lost;
   });
-  Node& node = nodes_.at(id);
+  Node& node = members_.at(id);
   if (node.lost) return;
   if (others) Send(node, SessionLost{.status = reason}, out);  // else it may still come back
   size_t uncovered = 0;
   for (const Shard& shard : map_.shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
-  out.events.push_back(
-      Name(id) + " is lost: " + std::string(attune::Message(reason)) +
-      (uncovered == 0 ? "; every shard it was home of has a copy" : recoveries_.DescribeLoss(uncovered, TotalSteps())));
+  out.events.push_back(members_.Name(id) + " is lost: " + std::string(attune::Message(reason)) +
+                       (uncovered == 0 ? "; every shard it was home of has a copy"
+                                       : recoveries_.DescribeLoss(uncovered, members_.TotalSteps())));
   if (!others) {
-    node.lost = true;
-    last_server_lost_ = now_;
+    members_.NoteLastServerLost(node, now_);
     out.events.push_back("no server is left; waiting for another one");
     return;
   }
@@ -348,15 +288,11 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
 }
 
 void CoordinatorCore::ReplaceLastServer(CoordinatorOutputs& out) {
-  std::vector<NodeId> lost;
-  for (const auto& [id, node] : nodes_) {
-    if (node.lost) lost.push_back(id);
-  }
-  last_server_lost_ = kNever;
+  const std::vector<NodeId> lost = members_.TakeLostServers();
   TakeFromNewest();
   recoveries_.Begin(map_.recoveries);
-  map_.members = Members();
-  for (const NodeId id : lost) Remove(id, Error(StatusCode::kAborted, Name(id) + " was lost"));
+  map_.members = members_.Members();
+  for (const NodeId id : lost) Remove(id, Error(StatusCode::kAborted, members_.Name(id) + " was lost"));
   Publish(WithoutFailed(map_, lost), out);
 }
 

@@ -11,7 +11,7 @@ constexpr size_t kLostPodsNamed = 64;  // what is older has been replaced long a
 JobProgress CoordinatorCore::progress() const {
   JobProgress progress{.servers_expected = options_.servers,
                        .floor_clock = clocks_.floor(),
-                       .steps = TotalSteps(),
+                       .steps = members_.TotalSteps(),
                        .synchronization = ToString(clocks_.mode()),
                        .smoothed_loss = loss_.value(),
                        .serving = map_.formed() && failed_.ok(),
@@ -23,25 +23,21 @@ JobProgress CoordinatorCore::progress() const {
                                : TakingOver()                ? takeover_.map_version()
                                                              : map_.version;
   for (const NodeId node : leadership_.wanted()) progress.lease.wanted.push_back(node.value());
-  for (const auto& [id, node] : nodes_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
+  for (const auto& [id, node] : members_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.shards_to_change = placement_.shards_to_change();
   recoveries_.Fill(progress, map_.recoveries);
-  progress.lost_pods = gone_.LostPods(kLostPodsNamed);
+  progress.lost_pods = members_.gone().LostPods(kLostPodsNamed);
   progress.checkpoints = cuts_.completed();
   progress.checkpoint_clock = cuts_.last_clock();
   progress.servers_wanted = placement_.servers_wanted();
   progress.backups = options_.backups;
-  for (const auto& [id, node] : nodes_) {
-    if (!node.rows) continue;
-    progress.rows_to_come += node.rows->rows_to_come;
-    progress.copies_to_send += node.rows->copies_to_send;
-  }
-  progress.rows_moved = rows_moved_;
+  const MemberTable::Rows rows = members_.RowsOfAll();
+  progress.rows_to_come = rows.to_come;
+  progress.copies_to_send = rows.copies_to_send;
+  progress.rows_moved = members_.rows_moved();
   if (clocks_.AnyoneWaits()) {
-    progress.floor_holder = Name(straggler_.slowest());
-    if (const auto slowest = nodes_.find(straggler_.slowest()); slowest != nodes_.end()) {
-      progress.floor_worker = slowest->second.member.index;
-    }
+    progress.floor_holder = members_.Name(straggler_.slowest());
+    if (const Node* slowest = members_.Find(straggler_.slowest())) progress.floor_worker = slowest->member.index;
     progress.floor_held_for = now_ - straggler_.since();
   }
   progress.metrics = metrics_.states();

@@ -54,14 +54,14 @@ void CoordinatorCore::OnMessage(Node& node, const OpenTable& message, MonotonicT
     return refuse(StatusCode::kResourceExhausted,
                   "the job has " + std::to_string(kTablesMax) + " tables, more are not allowed");
   }
-  const TableId table = tables_.Open(message.spec, waiter, Servers(), now);
-  for (const auto& [id, member] : nodes_) {
+  const TableId table = tables_.Open(message.spec, waiter, members_.Servers(), now);
+  for (const auto& [id, member] : members_) {
     if (member.member.role == Role::kServer) Send(member, tables_.OrderOf(table, map_.version), out);
   }
 }
 
 void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, MonotonicTime, CoordinatorOutputs& out) {
-  const Status problem = message.status.ok() ? OkStatus() : Annotate(message.status, Name(node.member.node));
+  const Status problem = message.status.ok() ? OkStatus() : Annotate(message.status, members_.Name(node.member.node));
   JobTables::Installed installed = tables_.OnInstalled(node.member.node, message.table, problem);
   if (installed.changes) placement_.NoteChange();
   if (!installed.event.empty()) out.events.push_back(std::move(installed.event));
@@ -80,7 +80,7 @@ void CoordinatorCore::AnswerTableWaiters(const std::vector<JobTables::Answer>& a
 
 void CoordinatorCore::AskOpenersToWait(MonotonicTime now, CoordinatorOutputs& out) {
   for (const auto& [asker, request] : tables_.StillWaiting(now)) {
-    if (const Node* node = Find(asker)) Send(*node, StillWorking{.request = request}, out);
+    if (const Node* node = members_.Find(asker)) Send(*node, StillWorking{.request = request}, out);
   }
 }
 
@@ -94,7 +94,7 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
                                                              .lease_items = options_.lease_items,
                                                              .goal = options_.goal,
                                                              .resume = options_.resume ? &*options_.resume : nullptr,
-                                                             .steps = TotalSteps()},
+                                                             .steps = members_.TotalSteps()},
                                                             evaluations_);
   if (!opened.ok()) {
     return Reply(node.member.node, request, Refused{.request = request, .status = opened.status()}, out);
@@ -140,7 +140,7 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
       return Reply(waiting.worker, waiting.request, Refused{.request = waiting.request, .status = late}, out);
     }
     const Lease& lease = *given.granted;
-    UpdateCounted(nodes_.at(waiting.worker));
+    UpdateCounted(members_.at(waiting.worker));
     Reply(waiting.worker, waiting.request,
           LeaseGrant{.request = waiting.request,
                      .lease = lease.id,

@@ -125,39 +125,39 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     if (uncovered > 0) {
       TakeFromNewest();
       out.events.push_back("servers were lost with the coordinator" +
-                           recoveries_.DescribeLoss(static_cast<size_t>(uncovered), TotalSteps()));
+                           recoveries_.DescribeLoss(static_cast<size_t>(uncovered), members_.TotalSteps()));
     }
   } else if (!dead.empty()) {  // workers without rows: nothing to recover
     map_.shards = map.shards;
     map_.recovered_at = map.recovered_at;
     map_.recoveries = map.recoveries;
   }
-  out.events.push_back("coordinator of term " + std::to_string(options_.term) + ": " + std::to_string(nodes_.size()) +
+  out.events.push_back("coordinator of term " + std::to_string(options_.term) + ": " + std::to_string(members_.size()) +
                        " members have answered, " + std::to_string(dead.size()) + " are lost; the job continues");
   const Status unknown = Error(StatusCode::kAborted, "this server is no longer a member of the job; start it again");
   for (const auto& [id, former] : previous) {
-    if (!former.connection || nodes_.contains(id)) continue;
-    if (const auto* gone = gone_.Find(id); gone != nullptr) {  // it came too late
-      connections_[*former.connection] = id;
+    if (!former.connection || members_.contains(id)) continue;
+    if (const auto* gone = members_.gone().Find(id); gone != nullptr) {  // it came too late
+      members_.Connect(*former.connection, id);
       if (!gone->why.ok()) out.send.push_back({.to = *former.connection, .message = SessionLost{gone->why}});
       continue;
     }
     if (former.join.role == Role::kServer) {
       out.send.push_back({.to = *former.connection, .message = SessionLost{.status = unknown}});
     } else {
-      ForgetFormer(*former.connection, former.join);
+      members_.ForgetFormer(*former.connection, former.join, now_);
     }
   }
-  map_.members = Members();
+  map_.members = members_.Members();
   leadership_.AssignVotes(map_, now_);
   placement_.NoteChange();
   mirror_.NoteChange();
   std::vector<ClockBoard::Standing> standing;
-  for (const auto& [id, node] : nodes_) {
+  for (const auto& [id, node] : members_) {
     if (node.member.role == Role::kWorker) standing.push_back({id, HasWork(node), node.last.clock, node.last.begun});
   }
   clocks_.Restore(standing);
-  for (auto& [id, node] : nodes_) {
+  for (auto& [id, node] : members_) {
     SendWelcome(node, out);
     if (node.member.role == Role::kServer) SendOpenOrders(node, out);
   }
@@ -169,28 +169,25 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
 bool CoordinatorCore::RestoreMembers(const ShardMap& map, const CoordinatorRecord& record,
                                      const PreviousMembers& previous, MonotonicTime now, std::vector<NodeId>& dead) {
   bool recovery = false;
-  for (const auto& [id, former] : previous) next_node_ = std::max(next_node_, id.Next());
+  for (const auto& [id, former] : previous) members_.ReserveBelow(id.Next());
   for (const Member& member : map.members) {
-    next_node_ = std::max(next_node_, member.node.Next());
+    members_.ReserveBelow(member.node.Next());
     const auto former = previous.find(member.node);
     const auto recorded = std::ranges::find(record.nodes, member.node, &CoordinatorRecord::Node::node);
     const bool removed_before = WasRemovedBefore(record, member.node);
     if (former == previous.end() || !former->second.answer || removed_before) {
       dead.push_back(member.node);
       recovery = recovery || member.may_own_rows();
-      if (member.role == Role::kWorker && !removed_before) end_.NoteLost(next_node_);
+      if (member.role == Role::kWorker && !removed_before) end_.NoteLost(members_.next());
       if (former != previous.end() && removed_before) continue;  // hears so as one that has left
-      gone_.Add(member.node, former != previous.end() ? former->second.join.incarnation : 0,
-                Error(StatusCode::kAborted, "this node was lost together with a coordinator"), now);
+      members_.NoteGone(member.node, former != previous.end() ? former->second.join.incarnation : 0,
+                        Error(StatusCode::kAborted, "this node was lost together with a coordinator"), now);
       continue;
     }
-    Node& node = nodes_[member.node];
-    node.member = member;
-    node.connection = former->second.connection;
+    Node& node = members_.Restore(member, former->second.connection);
     Heard(node, now);
     node.last = former->second.answer->standing;
     node.uses_leases = recorded != record.nodes.end() && recorded->uses_leases;
-    if (node.connection) connections_[*node.connection] = member.node;
     if (former->second.answer->mirror) mirror_.NoteOlderCopy(member.node);
   }
   return recovery;
@@ -208,8 +205,8 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   recoveries_.SetNewest(record.newest, record.newest_steps);
   if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, 0);
   placement_.Want(record.servers_wanted);
-  next_node_ = std::max(next_node_, record.next_node);
-  steps_of_gone_ = record.steps_of_gone;
+  members_.ReserveBelow(record.next_node);
+  members_.SetStepsOfGone(record.steps_of_gone);
   loss_.Restore(record.smoothed_loss, record.loss_windows);
   recoveries_.RestoreModelLost(record.model_lost);
   end_.Restore(record.goal_reached, record.closing_from);
@@ -230,12 +227,12 @@ void CoordinatorCore::RestoreTables(const CoordinatorRecord& record, const Previ
     if (!former.answer || options_.mutations.tables_numbered_anew) continue;
     for (const InstallTable& table : former.answer->tables) found.emplace(table.table, table.spec);
   }
-  tables_.Restore(record.tables, found, Servers(), now_);
+  tables_.Restore(record.tables, found, members_.Servers(), now_);
 }
 
 void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out) {
   const auto held_by = [this](NodeId worker) {
-    const Node* node = Find(worker);
+    const Node* node = members_.Find(worker);
     return node == nullptr ? nullptr : &node->last.leases;
   };
   for (CoordinatorRecord::DataSet kept : record.data_sets) {
