@@ -7,18 +7,6 @@
 
 namespace attune::ps {
 
-void WorkerOutputs::Clear() {
-  send.clear();
-  revoke.clear();
-  completions.clear();
-  connect.clear();
-  disconnect.clear();
-  goal_reached.reset();
-  coordinator.reset();
-  rejected.clear();
-  lost.reset();
-}
-
 namespace {
 
 RowOptions OptionsOfRows(const WorkerOptions& options) {
