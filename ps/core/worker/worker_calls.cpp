@@ -44,7 +44,7 @@ void WorkerCore::Request(uint64_t call, MonotonicTime deadline, Message message,
                          WorkerOutputs& out) {
   const RequestId request = requests_.Enter(call, deadline, std::move(message), now, options_.reissue_after);
   WakeBy(now + options_.reissue_after);
-  if (node_ != NodeId() && Connected(kCoordinator)) {
+  if (cluster_.admitted() && cluster_.IsConnected(kCoordinator)) {
     out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
   }
 }
@@ -63,8 +63,8 @@ void WorkerCore::On(JoinCall call, MonotonicTime, WorkerOutputs& out) {
 }
 
 void WorkerCore::CompleteJoin(WorkerOutputs& out) {
-  if (!join_call_ || node_ == NodeId() || !map_.formed()) return;
-  if (!std::ranges::all_of(servers_, [&](NodeId server) { return Connected(server); })) return;
+  if (!join_call_ || !cluster_.admitted() || !cluster_.formed()) return;
+  if (cluster_.ServerNotConnected() != NodeId()) return;
   if (!gate_.in_step()) return;  // rows are being copied before this step: pushes of the program would be in them
   EndCall(*std::exchange(join_call_, std::nullopt), OkStatus(), {}, out);
 }
@@ -240,7 +240,7 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
   drained_ = call.drained;
   calls_[call.call] = {.deadline = call.deadline, .what = "leaving the job"};
   WakeBy(call.deadline);
-  if (node_ == NodeId()) {  // never was a member
+  if (!cluster_.admitted()) {  // never was a member
     EndCall(call.call, OkStatus(), {}, out);
     return;
   }

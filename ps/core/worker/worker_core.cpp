@@ -44,14 +44,9 @@ MonotonicTime WorkerCore::WakeAt() const {
   return std::min({next_wake_, rows_.WakeAt(), links_.WakeAt()});
 }
 
-bool WorkerCore::Connected(NodeId peer) const {
-  const auto it = peers_.find(peer);
-  return it != peers_.end() && it->second.connected;
-}
-
 void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || left_) return;
-  if (rights_.Refuses(input.message, input.from, PartyOf(input.from, map_), out.rejected)) return;
+  if (rights_.Refuses(input.message, input.from, PartyOf(input.from, cluster_.map()), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
     if (!notices_.IsNear(term_, input.term)) return;
@@ -60,13 +55,14 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   }
   if (IsRowMessage(input.message)) {
     if (!IsAnswer(input.message)) return OnRowMessage(std::move(input), now, out);
-    if (MapVersionOf(input.message) > map_.version) {  // nothing sent under a map is handled under an older one
+    if (MapVersionOf(input.message) >
+        cluster_.map().version) {  // nothing sent under a map is handled under an older one
       AskForMap(now, out);
       if (auto* reply = std::get_if<PullReply>(&input.message)) TakeOutOfPlace(input.from, *reply);
       if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
       return;
     }
-    if (!map_.Contains(input.from)) return;
+    if (!cluster_.map().Contains(input.from)) return;
   }
   std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
 }
@@ -75,7 +71,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
 
 void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) {
   if (!lost_.ok() || left_) return;
-  peers_[input.peer].connected = true;
+  cluster_.SetConnected(input.peer);
   if (input.peer == kCoordinator) {
     return SendJoin(now, out);
   }
@@ -94,14 +90,14 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
 void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out) {
   links_.Disconnected(input.peer);
   FreePlacesOf(input.peer, now, out);
-  const auto it = peers_.find(input.peer);
-  if (it != peers_.end()) it->second.connected = false;
+  cluster_.SetDisconnected(input.peer);
 }
 
 void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
   join_sent_ = now;
-  if (!map_.formed()) node_ = NodeId();  // given by a coordinator that may have been lost before the job had formed
-  if (node_ == NodeId()) WakeBy(now + options_.reissue_after);
+  if (!cluster_.formed())
+    cluster_.SetSelf(NodeId());  // given by a coordinator that may have been lost before the job had formed
+  if (!cluster_.admitted()) WakeBy(now + options_.reissue_after);
   out.send.push_back({.to = kCoordinator,
                       .message = Join{.incarnation = options_.incarnation,
                                       .job_uid = options_.job_uid,
@@ -109,16 +105,16 @@ void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
                                       .index = options_.index,
                                       .address = options_.address,
                                       .takes_rows = takes_rows_wanted_,
-                                      .node = node_,
+                                      .node = cluster_.self(),
                                       .term = term_}});
 }
 
 void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerOutputs& out) {
   servers_expected_ = message.servers_expected;
   servers_joined_ = message.servers_joined;
-  if (node_ == NodeId()) {
-    node_ = message.node;
-    rows_.SetSelf(node_);
+  if (!cluster_.admitted()) {
+    cluster_.SetSelf(message.node);
+    rows_.SetSelf(message.node);
     gate_ = StepGate();        // a coordinator that was lost before the job had formed may have said otherwise
     gate_.Join(message.sync);  // a joining member does not hold up those who are far ahead
     steps_.StartAt(gate_.clock());
@@ -146,50 +142,25 @@ void WorkerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, Worke
 }
 
 void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
-  if (map.version <= map_.version || node_ == NodeId()) return;
-  if (map_.formed() && map.shard_count() != map_.shard_count()) {
+  if (map.version <= cluster_.map().version || !cluster_.admitted()) return;
+  if (cluster_.formed() && map.shard_count() != cluster_.map().shard_count()) {
     return out.rejected.push_back({kCoordinator, "a map of " + std::to_string(map.shard_count()) +
-                                                     " shards in a job of " + std::to_string(map_.shard_count())});
+                                                     " shards in a job of " +
+                                                     std::to_string(cluster_.map().shard_count())});
   }
-  if (!map.Contains(node_)) {
+  if (!map.Contains(cluster_.self())) {
     if (leaving_) return;
-    return LoseSession(Error(StatusCode::kAborted, "this worker (node " + std::to_string(node_.value()) +
+    return LoseSession(Error(StatusCode::kAborted, "this worker (node " + std::to_string(cluster_.self().value()) +
                                                        ") is no longer a member of the job; start it again"),
                        out);
   }
-  const auto servers_of = [](const ShardMap& of) {
-    std::vector<NodeId> servers;
-    for (const Member& member : of.members) {
-      if (member.role == Role::kServer) servers.push_back(member.node);
-    }
-    return servers;
-  };
-  std::vector<NodeId> servers = servers_of(map);
-  const bool homes_changed =
-      !std::ranges::equal(map.shards, map_.shards, {}, &Shard::home, &Shard::home) || servers != servers_;
-  bool somebody_gone = false;
-  for (const NodeId server : servers_) somebody_gone = somebody_gone || !map.Contains(server);
-  const bool recovered = map.recovered_at > map_.version;
-  takes_rows_ = map.Find(node_)->takes_rows;
-  const ShardMap old = std::exchange(map_, std::move(map));
-  ConnectMembers(old, out);
-  std::erase_if(peers_, [&](const auto& entry) { return entry.first != kCoordinator && !map_.Contains(entry.first); });
-  if (homes_changed) {
-    homes_version_ = map_.version;
-    servers_ = std::move(servers);
-    for (const Member& member : map_.members) {
-      if (member.role == Role::kServer) peers_.try_emplace(member.node);
-    }
-    home_ordinal_.resize(map_.shards.size());
-    for (size_t shard = 0; shard < map_.shards.size(); ++shard) {
-      home_ordinal_[shard] =
-          static_cast<uint16_t>(std::ranges::lower_bound(servers_, map_.shards[shard].home) - servers_.begin());
-    }
-    CompleteJoin(out);
-  }
+  const ClusterView::Change change = cluster_.Adopt(std::move(map));
+  takes_rows_ = cluster_.map().Find(cluster_.self())->takes_rows;
+  ConnectMembers(change.gone, out);
+  if (change.homes_changed) CompleteJoin(out);
   AdoptRows(now, out);
   for (const auto& [from, notice] : notices_.TakeEarly()) OnCoordinatorAt(from, notice, out);
-  if (somebody_gone || recovered) Reissue(now, out);
+  if (change.server_gone || change.recovered) Reissue(now, out);
   for (Received& held : std::exchange(held_, {})) On(std::move(held), now, out);
 }
 
@@ -200,7 +171,7 @@ void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
     if (push.sent && push.open > 0) SendOpenKeys(push, {}, now, out);
   }
   for (auto& [request, pull] : pull_messages_) {
-    pull.to = map_.HomeOf(pull.keys[0]);  // it sends on what belongs elsewhere
+    pull.to = cluster_.map().HomeOf(pull.keys[0]);  // it sends on what belongs elsewhere
     SendPull(request, pull, now, out);
   }
   for (const auto& [id, open] : localizes_) {
@@ -209,9 +180,9 @@ void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::AskForMap(MonotonicTime now, WorkerOutputs& out) {
-  if (!Connected(kCoordinator) || now < map_asked_ + options_.reissue_after) return;
+  if (!cluster_.IsConnected(kCoordinator) || now < map_asked_ + options_.reissue_after) return;
   map_asked_ = now;
-  out.send.push_back({.to = kCoordinator, .message = MapRequest{.have = map_.version}});
+  out.send.push_back({.to = kCoordinator, .message = MapRequest{.have = cluster_.map().version}});
 }
 
 // --- heartbeat, goal, end
@@ -219,7 +190,7 @@ void WorkerCore::AskForMap(MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
   next_heartbeat_ = now + options_.heartbeat_interval;
   WakeBy(next_heartbeat_);
-  if (!Connected(kCoordinator)) return;
+  if (!cluster_.IsConnected(kCoordinator)) return;
   out.send.push_back({.to = kCoordinator, .message = NextHeartbeat()});
   lease_.Sent(heartbeat_, now);
   SendReport(out);
@@ -227,7 +198,7 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
 
 Heartbeat WorkerCore::NextHeartbeat() {
   Heartbeat heartbeat{.number = ++heartbeat_,
-                      .map_version = map_.version,
+                      .map_version = cluster_.map().version,
                       .steps = steps_.settled_steps(),
                       .clock = steps_.settled_clock(),
                       .begun = gate_.begun(),
@@ -255,7 +226,7 @@ Heartbeat WorkerCore::NextHeartbeat() {
 std::vector<NodeId> WorkerCore::Unreached() const {
   std::vector<NodeId> unreached;
   for (const NodeId member : dialed_) {
-    if (!Connected(member) && unreached.size() < kUnreachedMax) unreached.push_back(member);
+    if (!cluster_.IsConnected(member) && unreached.size() < kUnreachedMax) unreached.push_back(member);
   }
   return unreached;
 }
@@ -271,7 +242,7 @@ void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, Wo
 
 void WorkerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out) {
   if (message.term <= term_) return;
-  const std::optional<std::string> address = notices_.Check(from, message, map_, term_);
+  const std::optional<std::string> address = notices_.Check(from, message, cluster_.map(), term_);
   if (!address) return;
   term_ = message.term;
   out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*address, message.port)};
@@ -280,8 +251,8 @@ void WorkerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, Work
 void WorkerCore::OnMessage(NodeId, Promise&&, MonotonicTime, WorkerOutputs& out) {
   out.send.push_back(
       {.to = kCoordinator,
-       .message =
-           Promised{.map = map_, .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}}});
+       .message = Promised{
+           .map = cluster_.map(), .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}}});
 }
 
 void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerOutputs& out) {
@@ -328,7 +299,7 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   rows_.OnTimer(now);
   links_.OnTimer(now, out.send);
   SendAgain(now, out);
-  if (node_ != NodeId()) {
+  if (cluster_.admitted()) {
     if (now >= next_heartbeat_) SendHeartbeat(now, out);
     WakeBy(next_heartbeat_);
   }
@@ -399,7 +370,7 @@ Status WorkerCore::PullTimeout(CallId call) const {
     const auto it = pull_messages_.find(request);
     if (it != pull_messages_.end() && std::ranges::find(silent, it->second.to) == silent.end()) {
       silent.push_back(it->second.to);
-      text += separator + Describe(map_, it->second.to);
+      text += separator + Describe(cluster_.map(), it->second.to);
       separator = ", ";
     }
   }
@@ -407,28 +378,28 @@ Status WorkerCore::PullTimeout(CallId call) const {
 }
 
 std::string WorkerCore::WhatIsMissing() const {
-  if (!Connected(kCoordinator)) return "the coordinator is not reachable; see the log of server 0";
-  if (node_ == NodeId()) return "the coordinator has not answered";
-  if (!map_.formed()) {
+  if (!cluster_.IsConnected(kCoordinator)) return "the coordinator is not reachable; see the log of server 0";
+  if (!cluster_.admitted()) return "the coordinator has not answered";
+  if (!cluster_.formed()) {
     return std::to_string(servers_joined_) + " of " + std::to_string(servers_expected_) +
            " servers have joined; see the logs of the missing ones";
   }
-  for (const NodeId server : servers_) {
-    if (!Connected(server)) return Describe(map_, server) + " is not reachable; see its log";
+  if (const NodeId server = cluster_.ServerNotConnected(); server != NodeId()) {
+    return Describe(cluster_.map(), server) + " is not reachable; see its log";
   }
   if (!pushes_.empty()) return std::to_string(pushes_.size()) + " pushes are not acknowledged yet";
   return "no answer within the call's time; try again";
 }
 
 void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
-  if (node_ == NodeId()) {
-    if (Connected(kCoordinator)) {
+  if (!cluster_.admitted()) {
+    if (cluster_.IsConnected(kCoordinator)) {
       if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
       WakeBy(join_sent_ + options_.reissue_after);
     }
     return;
   }
-  if (takes_rows_wanted_ && !takes_rows_ && Connected(kCoordinator)) {
+  if (takes_rows_wanted_ && !takes_rows_ && cluster_.IsConnected(kCoordinator)) {
     if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
     WakeBy(join_sent_ + options_.reissue_after);
   }
@@ -443,7 +414,7 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
   }
   for (auto& [request, pull] : pull_messages_) {
     if (now >= pull.send_again) {
-      pull.to = map_.HomeOf(pull.keys[0]);
+      pull.to = cluster_.map().HomeOf(pull.keys[0]);
       SendPull(request, pull, now, out);
       pull.backoff = NextBackoff(pull.backoff);
       pull.send_again = now + pull.backoff;
@@ -452,7 +423,7 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
   }
   for (auto& [request, open] : requests_.open()) {
     if (now >= open.send_again) {
-      if (Connected(kCoordinator)) {
+      if (cluster_.IsConnected(kCoordinator)) {
         out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
       }
       open.backoff = NextBackoff(open.backoff);

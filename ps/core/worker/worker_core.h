@@ -34,6 +34,7 @@
 #include "ps/core/link/liveness_lease.h"
 #include "ps/core/link/request_book.h"
 #include "ps/core/link/row_links.h"
+#include "ps/core/membership/cluster_view.h"
 #include "ps/core/membership/coordinator_notices.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
@@ -77,10 +78,10 @@ class WorkerCore {
   // about to be completed with an error. No second place is given meanwhile, and the core leaves the rows alone.
   std::span<float> PlaceOf(NodeId from, RequestId request, size_t values);
 
-  NodeId node() const { return node_; }  // 0 before the welcome
-  const ShardMap& map() const { return map_; }
-  NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others
-  uint64_t steps() const { return steps_.steps(); }                                     // ended by this worker
+  NodeId node() const { return cluster_.self(); }  // 0 before the welcome
+  const ShardMap& map() const { return cluster_.map(); }
+  NodeId only_server() const { return cluster_.only_server(); }
+  uint64_t steps() const { return steps_.steps(); }  // ended by this worker
   const StepGate& gate() const { return gate_; }
   // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats
   // (docs/protocol.md#another-coordinator).
@@ -170,9 +171,6 @@ class WorkerCore {
     MonotonicTime send_again = kNever;
     Duration backoff{};
   };
-  struct Peer {
-    bool connected = false;
-  };
 
   // worker_calls.cpp, worker_steps.cpp
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
@@ -258,7 +256,7 @@ class WorkerCore {
   void Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out);
   void AnswerSelf(MonotonicTime now, WorkerOutputs& out);
   void AdoptRows(MonotonicTime now, WorkerOutputs& out);
-  void ConnectMembers(const ShardMap& old, WorkerOutputs& out);
+  void ConnectMembers(std::span<const NodeId> gone, WorkerOutputs& out);
   void SendReport(WorkerOutputs& out);
   TableStore* StoreOf(TableId table) const;  // null: no row of the table is here
   void Learn(TableId table, std::span<const Key> keys, NodeId owner);
@@ -310,19 +308,13 @@ class WorkerCore {
   void EndOverdueCalls(MonotonicTime now, WorkerOutputs& out);
   void SendAgain(MonotonicTime now, WorkerOutputs& out);
   void SkipPause(MonotonicTime now);
-  bool Connected(NodeId peer) const;
   void AskForMap(MonotonicTime now, WorkerOutputs& out);
   void WakeBy(MonotonicTime time) { next_wake_ = std::min(next_wake_, time); }
   Duration NextBackoff(Duration backoff) const;
 
   WorkerOptions options_;
-  NodeId node_;
-  ShardMap map_;
+  ClusterView cluster_;
   uint32_t servers_expected_ = 0, servers_joined_ = 0;
-  std::vector<uint16_t> home_ordinal_;  // by shard: place of its home in servers_
-  std::vector<NodeId> servers_;
-  MapVersion homes_version_;  // version at which homes last changed
-  std::map<NodeId, Peer> peers_;
   Status lost_;
   bool leaving_ = false;
   bool left_ = false;

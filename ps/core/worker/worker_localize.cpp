@@ -44,7 +44,7 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
   WakeBy(call.deadline);
   if (takes_rows_) return BeginLocalize(id, open, now, out);
   if (std::exchange(takes_rows_wanted_, true)) return;
-  if (node_ != NodeId() && Connected(kCoordinator)) SendJoin(now, out);
+  if (cluster_.admitted() && cluster_.IsConnected(kCoordinator)) SendJoin(now, out);
 }
 
 void WorkerCore::BeginLocalize(SequenceNumber id, OpenLocalize& open, MonotonicTime now, WorkerOutputs& out) {
@@ -89,9 +89,9 @@ void WorkerCore::SendLocalize(const OpenLocalize& open, MonotonicTime now, Worke
   const size_t chunk = std::min(options_.keys_per_message_max, kKeysPerMessageMax);
   const TableId table = open.table;
   for (size_t at = 0; at < keys.size(); at += chunk) {
-    ToRows(Localize{.map_version = map_.version,
+    ToRows(Localize{.map_version = cluster_.map().version,
                     .table = table,
-                    .to = node_,
+                    .to = cluster_.self(),
                     .keys = keys.Part(at, std::min(chunk, keys.size() - at))},
            now, out);
   }
@@ -150,7 +150,7 @@ void WorkerCore::EndOverdueLocalizes(MonotonicTime now, WorkerOutputs& out) {
                        std::to_string(open.result.moved + open.open) +
                        " rows have come within the call's time; the others may still come, or stay where they are";
     if (!open.begun)
-      text = "localize: " + (Connected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing());
+      text = "localize: " + (cluster_.IsConnected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing());
     EndLocalize(id, Error(StatusCode::kDeadlineExceeded, text), out);
   }
 }

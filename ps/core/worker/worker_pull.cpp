@@ -38,7 +38,7 @@ void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
                                                     std::to_string(dim) + " need keys * dim");
   }
   const size_t chunk = KeysPerMessage(dim);
-  if (pull_messages_.size() + call.keys.size() / chunk + servers_.size() > kPullsInFlightMax) {
+  if (pull_messages_.size() + call.keys.size() / chunk + cluster_.servers().size() > kPullsInFlightMax) {
     return refuse(StatusCode::kResourceExhausted,
                   std::to_string(pull_messages_.size()) + " pulls of this worker are in flight; wait for some to end");
   }
@@ -76,7 +76,8 @@ void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::
   if (!unacknowledged_.empty() && !options_.mutations.pull_without_after) {
     for (uint32_t i = 0; i < count; ++i) unacknowledged_.Find(call.table, message.keys[i], i, message.after);
   }
-  if (const TableStore* const store = StoreOf(call.table); to == node_ && store != nullptr && message.after.empty()) {
+  if (const TableStore* const store = StoreOf(call.table);
+      to == cluster_.self() && store != nullptr && message.after.empty()) {
     here_rows_.resize(count * dim);
     if (store->PullIfPresent(message.keys.view(), here_rows_)) {
       for (size_t i = 0; i < count; ++i) {
@@ -96,19 +97,19 @@ void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::
 }
 
 void WorkerCore::SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out) {
-  if (pull.to != node_ && !Connected(pull.to)) return;  // sent when the connection is there
+  if (pull.to != cluster_.self() && !cluster_.IsConnected(pull.to)) return;  // sent when the connection is there
   const SequenceNumber acked_below = AckedBelow();
   std::erase_if(pull.after, [&](const After& after) { return after.sequence <= acked_below; });
-  Pull message{.origin = node_,
+  Pull message{.origin = cluster_.self(),
                .request = request,
                .table = pull.table,
-               .map_version = map_.version,
+               .map_version = cluster_.map().version,
                .acked_below = acked_below,
                .remaining = pulls_.at(pull.call).deadline - now,
                .keys = pull.keys,
                .after = pull.after,
                .positions = {.first = 0, .count = static_cast<uint32_t>(pull.keys.size()), .list = {}}};
-  if (pull.to == node_) return ToRows(std::move(message), now, out);
+  if (pull.to == cluster_.self()) return ToRows(std::move(message), now, out);
   out.send.push_back({.to = pull.to, .message = std::move(message)});
 }
 
@@ -123,7 +124,7 @@ std::span<float> WorkerCore::RowsOf(const PullMessage& part) const {
 
 std::span<float> WorkerCore::PlaceOf(NodeId from, RequestId request, size_t values) {
   const auto it = pull_messages_.find(request);
-  if (it == pull_messages_.end() || !map_.Contains(from)) return {};
+  if (it == pull_messages_.end() || !cluster_.map().Contains(from)) return {};
   PullMessage& part = it->second;
   const std::span<float> rows = RowsOf(part);
   if (rows.empty() || values != rows.size()) return {};
@@ -175,7 +176,7 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
   if (message.rows.size() != count * part.dim || !AreOf(part.keys.size(), message.positions)) {
     const CallId call = part.call;
     EndPull(call,
-            Error(StatusCode::kInternal, "pull: " + Describe(map_, from) + " answered with " +
+            Error(StatusCode::kInternal, "pull: " + Describe(cluster_.map(), from) + " answered with " +
                                              std::to_string(message.rows.size()) + " values for " +
                                              std::to_string(count) + " of " + std::to_string(part.keys.size()) +
                                              " keys; worker and server do not fit together"),
@@ -215,7 +216,7 @@ void WorkerCore::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
 void WorkerCore::OnMessage(NodeId from, PullRefused&& message, MonotonicTime, WorkerOutputs& out) {
   const auto it = pull_messages_.find(message.request);
   if (it == pull_messages_.end()) return;
-  EndPull(it->second.call, Annotate(message.status, "pull from " + Describe(map_, from)), out);
+  EndPull(it->second.call, Annotate(message.status, "pull from " + Describe(cluster_.map(), from)), out);
 }
 
 void WorkerCore::EndPull(CallId call, const Status& status, WorkerOutputs& out) {
@@ -229,7 +230,7 @@ void WorkerCore::EndPull(CallId call, const Status& status, WorkerOutputs& out) 
 // The server's map is another one. The newer map, wherever it is missing, sets things right: here it is asked for; the
 // message goes out again after the usual time.
 void WorkerCore::OnMessage(NodeId, Moved&& message, MonotonicTime now, WorkerOutputs& out) {
-  if (message.map_version > map_.version) AskForMap(now, out);
+  if (message.map_version > cluster_.map().version) AskForMap(now, out);
 }
 
 }  // namespace attune::ps

@@ -56,16 +56,16 @@ size_t WorkerCore::KeysPerMessage(uint32_t dim) const {
 void WorkerCore::GroupByRoute(TableId table, const Slice<Key>& keys) {
   const auto count = static_cast<uint32_t>(keys.size());
   const TableStore* const store = StoreOf(table);
-  routes_ = servers_;
+  routes_ = cluster_.servers();
   order_.resize(count);
-  if (servers_.size() == 1 && store == nullptr && locations_.empty()) {
+  if (cluster_.servers().size() == 1 && store == nullptr && locations_.empty()) {
     for (uint32_t i = 0; i < count; ++i) order_[i] = i;
     route_begin_ = {0, count};
     return;
   }
   const auto here = static_cast<uint16_t>(routes_.size());
   if (store != nullptr) {
-    routes_.push_back(node_);
+    routes_.push_back(cluster_.self());
     present_.assign((count + 63) / 64, 0);
     store->Contains(keys.view(), present_);
   }
@@ -74,14 +74,13 @@ void WorkerCore::GroupByRoute(TableId table, const Slice<Key>& keys) {
     if (route == routes_.size()) routes_.push_back(owner);
     return static_cast<uint16_t>(route);
   };
-  const uint32_t shards = map_.shard_count();
   route_scratch_.resize(count);
   for (uint32_t i = 0; i < count; ++i) {
     uint16_t& route = route_scratch_[i];
-    route = home_ordinal_[ShardMap::ShardIndex(keys[i], shards)];
+    route = cluster_.HomePlace(keys[i]);
     if (store != nullptr && ((present_[i / 64] >> (i % 64)) & 1) != 0) {
       route = here;
-    } else if (const NodeId owner = locations_.Find(table, keys[i]); owner != NodeId() && Connected(owner)) {
+    } else if (const NodeId owner = locations_.Find(table, keys[i]); owner != NodeId() && cluster_.IsConnected(owner)) {
       route = route_of_owner(owner);
     }
   }
@@ -163,7 +162,7 @@ void WorkerCore::MakeUniqueAndGroup(const PushCall& call, OpenPush& push) {
   }
 
   GroupByRoute(push.table, keys);
-  push.homes_version = homes_version_;
+  push.homes_version = cluster_.homes_version();
   if (routes_.size() == 1) {
     push.keys = std::move(keys);
     push.gradients = std::move(gradients);
@@ -198,11 +197,11 @@ void WorkerCore::SendWaitingPushes(MonotonicTime now, WorkerOutputs& out) {
 
 // First issue: each route's keys are a consecutive piece.
 void WorkerCore::SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutputs& out) {
-  if (push.homes_version != homes_version_) return SendOpenKeys(push, {}, now, out);
+  if (push.homes_version != cluster_.homes_version()) return SendOpenKeys(push, {}, now, out);
   const size_t chunk = KeysPerMessage(push.dim);
   const bool alone = push.routes.empty();
   for (size_t route = 0; route < (alone ? 1 : push.routes.size()); ++route) {
-    const NodeId to = alone ? servers_[0] : push.routes[route];
+    const NodeId to = alone ? cluster_.servers()[0] : push.routes[route];
     const size_t begin = alone ? 0 : push.route_begin[route];
     const size_t end = alone ? push.keys.size() : push.route_begin[route + 1];
     for (size_t at = begin; at < end; at += chunk) {
@@ -210,7 +209,7 @@ void WorkerCore::SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutput
       Positions positions{.first = static_cast<uint32_t>(at), .count = static_cast<uint32_t>(count), .list = {}};
       const Slice<Key> keys = push.keys.Part(at, count);
       const Slice<float> gradients = push.gradients.Part(at * push.dim, count * push.dim);
-      if (to == node_ && ApplyHere(push, positions, keys.view(), gradients.view())) continue;
+      if (to == cluster_.self() && ApplyHere(push, positions, keys.view(), gradients.view())) continue;
       SendPart(push, to, std::move(positions), keys, gradients, now, out);
     }
   }
@@ -218,18 +217,17 @@ void WorkerCore::SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutput
 
 // Re-issue: what is still open, routed by the map of today, in whatever pieces that makes.
 void WorkerCore::SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out) {
-  std::vector<std::vector<uint32_t>> open(servers_.size());
-  const uint32_t shards = map_.shard_count();
+  std::vector<std::vector<uint32_t>> open(cluster_.servers().size());
   for (uint32_t position = 0; position < push.keys.size(); ++position) {
     if (IsSettled(push.settled, position)) continue;
-    const uint16_t home = home_ordinal_[ShardMap::ShardIndex(push.keys[position], shards)];
-    if (!only || servers_[home] == *only) open[home].push_back(position);
+    const uint16_t home = cluster_.HomePlace(push.keys[position]);
+    if (!only || cluster_.servers()[home] == *only) open[home].push_back(position);
   }
   const size_t chunk = KeysPerMessage(push.dim);
-  for (size_t home = 0; home < servers_.size(); ++home) {
+  for (size_t home = 0; home < cluster_.servers().size(); ++home) {
     for (size_t at = 0; at < open[home].size(); at += chunk) {
       const size_t count = std::min(chunk, open[home].size() - at);
-      SendPositions(push, servers_[home], std::span(open[home]).subspan(at, count), now, out);
+      SendPositions(push, cluster_.servers()[home], std::span(open[home]).subspan(at, count), now, out);
     }
   }
 }
@@ -257,26 +255,26 @@ void WorkerCore::SendPositions(const OpenPush& push, NodeId to, std::span<const 
 void WorkerCore::SendPart(const OpenPush& push, NodeId to, Positions positions, Slice<Key> keys, Slice<float> gradients,
                           MonotonicTime now, WorkerOutputs& out) {
   // An owner that cannot be reached: any server knows the way. A server: sent when the connection is there.
-  if (to != node_ && !Connected(to) && std::ranges::find(servers_, to) == servers_.end()) to = map_.HomeOf(keys[0]);
-  if (to != node_ && !Connected(to)) return;
-  Push message{.origin = node_,
+  if (to != cluster_.self() && !cluster_.IsConnected(to) && !cluster_.IsServer(to)) to = cluster_.map().HomeOf(keys[0]);
+  if (to != cluster_.self() && !cluster_.IsConnected(to)) return;
+  Push message{.origin = cluster_.self(),
                .sequence = push.sequence,
                .table = push.table,
-               .map_version = map_.version,
+               .map_version = cluster_.map().version,
                .acked_below = AckedBelow(),
                .positions = std::move(positions),
                .keys = std::move(keys),
                .gradients = std::move(gradients),
                .step = push.step};
   std::tie(message.seen_index, message.seen) = seen_.Take(push.table, message.keys.view());
-  if (to == node_) return ToRows(std::move(message), now, out);
+  if (to == cluster_.self()) return ToRows(std::move(message), now, out);
   out.send.push_back({.to = to, .message = std::move(message)});
 }
 
 void WorkerCore::OnMessage(NodeId, PushAck&& message, MonotonicTime now, WorkerOutputs& out) {
   const OpenPush* const push = FindPush(message.sequence);
   if (push != nullptr && message.staleness != kNotMeasured) staleness_.Add(message.staleness);
-  if (push != nullptr && message.owner != NodeId() && message.owner != node_) {
+  if (push != nullptr && message.owner != NodeId() && message.owner != cluster_.self()) {
     for (size_t i = 0; i < message.positions.size(); ++i) {
       const uint32_t position = message.positions.At(i);
       if (position < push->keys.size()) Learn(push->table, push->keys.view().subspan(position, 1), message.owner);
@@ -286,7 +284,8 @@ void WorkerCore::OnMessage(NodeId, PushAck&& message, MonotonicTime now, WorkerO
 }
 
 void WorkerCore::OnMessage(NodeId from, PushRefused&& message, MonotonicTime now, WorkerOutputs& out) {
-  Settle(message.sequence, message.positions, Annotate(message.status, "push to " + Describe(map_, from)), now, out);
+  Settle(message.sequence, message.positions, Annotate(message.status, "push to " + Describe(cluster_.map(), from)),
+         now, out);
 }
 
 void WorkerCore::Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
@@ -317,7 +316,7 @@ void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
   const SequenceNumber settled = SettledBelow();
   if (takes_rows_) {
     RowOutputs rows;
-    rows_.LearnSettled(node_, AckedBelow(), rows);
+    rows_.LearnSettled(cluster_.self(), AckedBelow(), rows);
     Forward(rows, now, out);
   }
   std::erase_if(flushes_, [&](const Flush& flush) {

@@ -16,7 +16,7 @@ constexpr uint64_t kRowOverheadBytes = 32;  // index and side record
 // --- messages
 
 void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out) {
-  if (node_ == NodeId()) return;
+  if (!cluster_.admitted()) return;
   if (!lease_.Valid(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
   const NodeId from = input.from;
   std::vector<Message> delivered;
@@ -37,7 +37,7 @@ void WorkerCore::TakeUpWhatWaited(MonotonicTime now, WorkerOutputs& out) {
 
 void WorkerCore::ToRows(Message message, MonotonicTime now, WorkerOutputs& out) {
   RowOutputs rows;
-  rows_.Receive(node_, std::move(message), now, rows);
+  rows_.Receive(cluster_.self(), std::move(message), now, rows);
   Forward(rows, now, out);
 }
 
@@ -45,13 +45,13 @@ void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out
   out.rejected.insert(out.rejected.end(), rows.rejected.begin(), rows.rejected.end());
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
-    if (to == node_) {
+    if (to == cluster_.self()) {
       to_self_.push_back(std::move(outgoing.message));
     } else if (IsAnswer(outgoing.message) && !lease_.Valid(now)) {
       continue;  // others may have taken its place; a caller that waits asks again
-    } else if (map_.Contains(to) && !links_.Send(std::move(outgoing), now, out.send)) {
-      rows.lost =
-          Error(StatusCode::kResourceExhausted, Describe(map_, to) + " takes too little of what this worker sends it");
+    } else if (cluster_.map().Contains(to) && !links_.Send(std::move(outgoing), now, out.send)) {
+      rows.lost = Error(StatusCode::kResourceExhausted,
+                        Describe(cluster_.map(), to) + " takes too little of what this worker sends it");
     }
   }
   for (const ArrivedRows& arrived : rows.arrived) OnArrived(arrived, out);
@@ -71,7 +71,7 @@ void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
   while (!to_self_.empty() && lost_.ok()) {
     Message message = std::move(to_self_.front());
     to_self_.pop_front();
-    std::visit([&](auto&& body) { OnMessage(node_, std::move(body), now, out); }, std::move(message));
+    std::visit([&](auto&& body) { OnMessage(cluster_.self(), std::move(body), now, out); }, std::move(message));
   }
 }
 
@@ -101,7 +101,7 @@ void WorkerCore::Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs
 }
 
 void WorkerCore::SendReport(WorkerOutputs& out) {
-  if (!takes_rows_ || !Connected(kCoordinator)) return;
+  if (!takes_rows_ || !cluster_.IsConnected(kCoordinator)) return;
   RowsReport report = rows_.Report();
   report.number = ++report_;
   report.operations_waiting += links_.queued();
@@ -111,17 +111,17 @@ void WorkerCore::SendReport(WorkerOutputs& out) {
 // --- members
 
 // Of two workers, one of which owns rows, the later one dials.
-void WorkerCore::ConnectMembers(const ShardMap& old, WorkerOutputs& out) {
-  for (const Member& member : old.members) {
-    if (map_.Contains(member.node)) continue;
-    if (dialed_.erase(member.node) > 0) out.disconnect.push_back(member.node);
-    links_.Forget(member.node);
-    locations_.ForgetNode(member.node);
+void WorkerCore::ConnectMembers(std::span<const NodeId> gone, WorkerOutputs& out) {
+  for (const NodeId node : gone) {
+    if (dialed_.erase(node) > 0) out.disconnect.push_back(node);
+    links_.Forget(node);
+    locations_.ForgetNode(node);
   }
-  (void)links_.ForgetPast(map_);
-  for (const Member& member : map_.members) {
+  (void)links_.ForgetPast(cluster_.map());
+  for (const Member& member : cluster_.map().members) {
     const bool is_server = member.role == Role::kServer;
-    const bool exchanges_rows = (takes_rows_ || member.takes_rows) && member.node < node_ && !member.address.empty();
+    const bool exchanges_rows =
+        (takes_rows_ || member.takes_rows) && member.node < cluster_.self() && !member.address.empty();
     if ((is_server || exchanges_rows) && dialed_.insert(member.node).second) out.connect.push_back(member);
   }
 }
@@ -130,7 +130,7 @@ void WorkerCore::ConnectMembers(const ShardMap& old, WorkerOutputs& out) {
 void WorkerCore::AdoptRows(MonotonicTime now, WorkerOutputs& out) {
   if (!takes_rows_) return;
   RowOutputs rows;
-  rows_.AdoptMap(map_, now, rows);
+  rows_.AdoptMap(cluster_.map(), now, rows);
   Forward(rows, now, out);
   for (auto it = localizes_.begin(); it != localizes_.end();) {  // those that waited for the map's permission
     const auto here = it++;
@@ -181,11 +181,15 @@ bool WorkerCore::ApplyHere(const OpenPush& push, const Positions& positions, std
   const auto pushed = store->PushIfPresent(keys, gradients, {.step = push.step});
   if (!pushed) return false;
   if (pushed->ok()) {
-    to_self_.push_back(
-        PushAck{.sequence = push.sequence, .map_version = map_.version, .positions = positions, .owner = node_});
+    to_self_.push_back(PushAck{.sequence = push.sequence,
+                               .map_version = cluster_.map().version,
+                               .positions = positions,
+                               .owner = cluster_.self()});
   } else {
-    to_self_.push_back(PushRefused{
-        .sequence = push.sequence, .map_version = map_.version, .positions = positions, .status = pushed->status()});
+    to_self_.push_back(PushRefused{.sequence = push.sequence,
+                                   .map_version = cluster_.map().version,
+                                   .positions = positions,
+                                   .status = pushed->status()});
   }
   return true;
 }
@@ -207,11 +211,11 @@ uint64_t WorkerCore::RowBytesUsed() const {
 
 // Another node has answered for these keys. Homes need not be remembered.
 void WorkerCore::Learn(TableId table, std::span<const Key> keys, NodeId owner) {
-  const Member* const member = map_.Find(owner);
-  if (member == nullptr || owner == node_) return;
+  const Member* const member = cluster_.map().Find(owner);
+  if (member == nullptr || owner == cluster_.self()) return;
   if (member->role == Role::kServer && locations_.empty()) return;  // nearly always the home
   for (const Key key : keys) {
-    if (map_.HomeOf(key) == owner) {
+    if (cluster_.map().HomeOf(key) == owner) {
       locations_.Erase(table, key);
     } else {
       locations_.Put(table, key, owner);

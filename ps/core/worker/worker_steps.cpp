@@ -58,14 +58,14 @@ void WorkerCore::OnMessage(NodeId, SyncUpdate&& message, MonotonicTime now, Work
 std::string WorkerCore::WhatHoldsTheStep() const {
   const SyncState& sync = gate_.state();
   const std::string step = "step " + std::to_string(gate_.clock());
-  if (!Connected(kCoordinator)) return step + " needs the coordinator, which is not reachable";
+  if (!cluster_.IsConnected(kCoordinator)) return step + " needs the coordinator, which is not reachable";
   if (!lease_.Valid(now_)) return step + " needs the coordinator, which has not answered for long";
   if (sync.hold != 0 && gate_.clock() >= sync.hold_at) {
     return step + " waits for a checkpoint or a switch of the synchronization, which needs all workers; step again";
   }
   return step + " may begin (" + ToString(gate_.ModeAt(gate_.clock())) + ") when every worker has finished " +
          std::to_string(gate_.ModeAt(gate_.clock()).FloorNeeded(gate_.clock())) + " steps; " +
-         Describe(map_, sync.slowest) + " has finished " + std::to_string(sync.floor) +
+         Describe(cluster_.map(), sync.slowest) + " has finished " + std::to_string(sync.floor) +
          "; see its log, then step again";
 }
 
