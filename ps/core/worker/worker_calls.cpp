@@ -164,21 +164,22 @@ void WorkerCore::OnMessage(NodeId, LeasesEnded&& message, MonotonicTime, WorkerO
 void WorkerCore::On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out) {
   const auto it = leases_.find(call.lease);
   if (it == leases_.end() || it->second.ended) return;
-  it->second.progress.Advance(call.position, LastIssued());
+  it->second.progress.Advance(call.position, pushes_.last_issued());
   ReportLease(call.lease, it->second, now, out);
 }
 
 void WorkerCore::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
   const auto it = leases_.find(call.lease);
   if (it == leases_.end() || it->second.ended) return;
-  it->second.progress.Advance(call.position, LastIssued());
+  it->second.progress.Advance(call.position, pushes_.last_issued());
   it->second.ended = true;
   ReportLease(call.lease, it->second, now, out);
 }
 
 // Takes over positions whose pushes are settled; ends the lease when that was the last of it.
 void WorkerCore::ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out) {
-  const SequenceNumber settled = options_.mutations.done_before_acknowledged ? next_sequence_ : SettledBelow();
+  const SequenceNumber settled =
+      options_.mutations.done_before_acknowledged ? pushes_.last_issued() : pushes_.SettledBelow();
   lease.progress.Settle(settled);
   if (!lease.ended || !lease.progress.settled()) return;
   Message report = LeaseDone{.header = {}, .lease = id};
@@ -209,8 +210,8 @@ void WorkerCore::SendMetric(const ReportMetricCall& report, MonotonicTime now, W
 
 void WorkerCore::On(FlushCall call, MonotonicTime, WorkerOutputs& out) {
   if (Refuse(call.call, out)) return;
-  const SequenceNumber issued(next_sequence_.value() - 1);
-  if (issued <= SettledBelow()) {
+  const SequenceNumber issued = pushes_.last_issued();
+  if (pushes_.empty()) {
     out.completions.push_back({.call = call.call, .status = OkStatus(), .result = {}});
     return;
   }

@@ -25,9 +25,12 @@ WorkerCore::WorkerCore(WorkerOptions options)
     : options_(std::move(options)),
       rows_(OptionsOfRows(options_)),
       links_(WithMutations(options_.link, options_.mutations.link)),
-      locations_(options_.locations_max) {
-  options_.pushes_in_flight_max = std::clamp(options_.pushes_in_flight_max, 1U, kPushWindowMax);
-}
+      locations_(options_.locations_max),
+      pushes_({.in_flight_max = std::clamp(options_.pushes_in_flight_max, 1U, kPushWindowMax),
+               .resend_after = options_.reissue_after,
+               .resend_after_max = options_.reissue_after_max,
+               .acked_below_skips_open = options_.mutations.acked_below_skips_open,
+               .no_resend = options_.mutations.no_reissue}) {}
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -76,8 +79,8 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
     return SendJoin(now, out);
   }
   links_.Connected(input.peer, now, out.send);
-  for (const OpenPush& push : pushes_) {
-    if (push.sent && !options_.mutations.no_reissue) SendOpenKeys(push, input.peer, now, out);
+  if (!options_.mutations.no_reissue) {
+    pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, input.peer, now, out); });
   }
   for (auto& [request, pull] : pull_messages_) {
     if (pull.to == input.peer) SendPull(request, pull, now, out);
@@ -167,9 +170,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
 // A node is gone, with what it had in hand: whatever is open is issued again, to the homes of today.
 void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
   if (options_.mutations.row == RowMutation::kNoReissueAtRecovery) return;
-  for (const OpenPush& push : pushes_) {
-    if (push.sent && push.open > 0) SendOpenKeys(push, {}, now, out);
-  }
+  pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); });
   for (auto& [request, pull] : pull_messages_) {
     pull.to = cluster_.map().HomeOf(pull.keys[0]);  // it sends on what belongs elsewhere
     SendPull(request, pull, now, out);
@@ -206,7 +207,7 @@ Heartbeat WorkerCore::NextHeartbeat() {
                       .loss_sum = steps_.loss_sum(),
                       .loss_samples = steps_.loss_samples(),
                       .samples = steps_.samples(),
-                      .acked_below = AckedBelow(),
+                      .acked_below = pushes_.AckedBelow(),
                       .leases = {},
                       .unreached = Unreached()};
   for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.progress.done()});
@@ -263,11 +264,7 @@ void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerO
 void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   if (!lost_.ok()) return;
   lost_ = status;
-  for (OpenPush& push : pushes_) {
-    if (std::exchange(push.call_open, false)) {
-      out.completions.push_back({.call = push.call, .status = status, .result = {}});
-    }
-  }
+  pushes_.EndAll(status, out.completions);
   for (const auto& [call, pull] : pulls_) out.completions.push_back({.call = call, .status = status, .result = {}});
   for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
   for (const auto& [id, open] : localizes_) {
@@ -275,7 +272,6 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   }
   localizes_.clear();
   to_self_.clear();
-  pushes_.clear();
   pulls_.clear();
   pull_messages_.clear();
   calls_.clear();
@@ -309,7 +305,7 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::SkipPause(MonotonicTime now) {
   const Duration pause = PausedFor(next_heartbeat_, now, options_.heartbeat_interval);
   if (pause == Duration::zero()) return;
-  for (OpenPush& push : pushes_) push.deadline = MovedBy(pause, push.deadline);
+  pushes_.Postpone(pause);
   for (auto& [call, pull] : pulls_) pull.deadline = MovedBy(pause, pull.deadline);
   for (auto& [call, open] : calls_) open.deadline = MovedBy(pause, open.deadline);
   for (auto& [id, open] : localizes_) open.deadline = MovedBy(pause, open.deadline);
@@ -317,20 +313,7 @@ void WorkerCore::SkipPause(MonotonicTime now) {
 }
 
 void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
-  for (OpenPush& push : pushes_) {
-    if (!push.call_open) continue;
-    if (now < push.deadline) {
-      WakeBy(push.deadline);
-      continue;
-    }
-    push.call_open = false;
-    out.completions.push_back(
-        {.call = push.call,
-         .status = Error(StatusCode::kDeadlineExceeded,
-                         "push of " + std::to_string(push.keys.size()) + " keys: " + std::to_string(push.open) +
-                             " are not acknowledged yet; the outcome is open, the session keeps sending"),
-         .result = {}});
-  }
+  WakeBy(pushes_.EndOverdue(now, out.completions));
   std::vector<CallId> overdue;
   for (const auto& [call, pull] : pulls_) {
     if (now < pull.deadline) {
@@ -403,15 +386,7 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
     if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
     WakeBy(join_sent_ + options_.reissue_after);
   }
-  for (OpenPush& push : pushes_) {
-    if (!push.sent) break;
-    if (now >= push.send_again && push.open > 0) {
-      SendOpenKeys(push, {}, now, out);
-      push.backoff = NextBackoff(push.backoff);
-      push.send_again = now + push.backoff;
-    }
-    if (push.open > 0) WakeBy(push.send_again);
-  }
+  WakeBy(pushes_.SendAgain(now, [&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); }));
   for (auto& [request, pull] : pull_messages_) {
     if (now >= pull.send_again) {
       pull.to = cluster_.map().HomeOf(pull.keys[0]);

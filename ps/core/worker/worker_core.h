@@ -29,6 +29,7 @@
 #include "ps/core/keys/key_index.h"
 #include "ps/core/keys/location_cache.h"
 #include "ps/core/keys/seen_versions.h"
+#include "ps/core/keys/unique_keys.h"
 #include "ps/core/link/fenced_inbox.h"
 #include "ps/core/link/link.h"
 #include "ps/core/link/liveness_lease.h"
@@ -47,6 +48,8 @@
 #include "ps/core/rows/row_node.h"
 #include "ps/core/worker/lease_progress.h"
 #include "ps/core/worker/metric_queue.h"
+#include "ps/core/worker/operations/push_window.h"
+#include "ps/core/worker/operations/route_groups.h"
 #include "ps/core/worker/step_gate.h"
 #include "ps/core/worker/step_log.h"
 #include "ps/core/worker/worker_io.h"
@@ -101,27 +104,6 @@ class WorkerCore {
   Staleness TakeStaleness() { return std::exchange(staleness_, {}); }
 
  private:
-  // One Push call until all its keys are settled (acknowledged or refused).
-  struct OpenPush {
-    SequenceNumber sequence;
-    CallId call;
-    bool call_open = true;
-    bool sent = false;  // false while it waits for room
-    MonotonicTime deadline;
-    TableId table;
-    uint32_t dim = 0;
-    uint64_t step = 0;
-    Slice<Key> keys;  // grouped by route as of the call
-    Slice<float> gradients;
-    std::vector<NodeId> routes;         // empty: all to the only server
-    std::vector<uint32_t> route_begin;  // by place in `routes`, and the end
-    MapVersion homes_version;           // under which it was grouped
-    std::vector<uint64_t> settled;      // bit per position
-    uint32_t open = 0;
-    Status refused;
-    MonotonicTime send_again = kNever;
-    Duration backoff{};
-  };
   struct OpenPull {
     MonotonicTime deadline;
     std::span<float> rows;
@@ -230,24 +212,14 @@ class WorkerCore {
 
   // Pushes.
   void SendWaitingPushes(MonotonicTime now, WorkerOutputs& out);
-  void MakeUniqueAndGroup(const PushCall& call, OpenPush& push);
-  void SendWhole(const OpenPush& push, MonotonicTime now, WorkerOutputs& out);
-  void SendOpenKeys(const OpenPush& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out);
-  void SendPositions(const OpenPush& push, NodeId to, std::span<const uint32_t> positions, MonotonicTime now,
-                     WorkerOutputs& out);
-  void SendPart(const OpenPush& push, NodeId to, Positions positions, Slice<Key> keys, Slice<float> gradients,
-                MonotonicTime now, WorkerOutputs& out);
-  bool ApplyHere(const OpenPush& push, const Positions& positions, std::span<const Key> keys,
-                 std::span<const float> gradients);
+  void SendWhole(const PushWindow::Push& push, MonotonicTime now, WorkerOutputs& out);
+  void SendOpenKeys(const PushWindow::Push& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out);
+  void SendPart(const PushWindow::Push& push, PushPart part, MonotonicTime now, WorkerOutputs& out);
+  bool ApplyHere(const PushWindow::Push& push, const PushPart& part);
   void Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
               WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
-  OpenPush* FindPush(SequenceNumber sequence);
-  void IndexOpenPushes();
-  SequenceNumber AckedBelow() const;    // as reported to others
-  SequenceNumber SettledBelow() const;  // all pushes up to and including this are settled
   size_t KeysPerMessage(uint32_t dim) const;
-  void GroupByRoute(TableId table, const Slice<Key>& keys);  // fills order_, routes_ and route_begin_
 
   // Rows of this node (worker_rows.cpp).
   void OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out);
@@ -285,7 +257,6 @@ class WorkerCore {
   void Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
            WorkerOutputs& out);
   void Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now, WorkerOutputs& out);
-  SequenceNumber LastIssued() const { return SequenceNumber(next_sequence_.value() - 1); }
   // worker_steps.cpp
   void MarkClock(MonotonicTime now, WorkerOutputs& out);
   void SettleSteps(MonotonicTime now, WorkerOutputs& out);
@@ -340,21 +311,12 @@ class WorkerCore {
   SeenVersions seen_;
   Staleness staleness_;
 
-  SequenceNumber next_sequence_{1};
-  SequenceNumber next_to_send_{1};     // pushes from here on wait for room
-  std::deque<OpenPush> pushes_;        // ascending, without gaps
-  UnacknowledgedKeys unacknowledged_;  // keys of the pushes below next_to_index_
-  SequenceNumber next_to_index_{1};
-  KeySet unique_;                        // scratch
-  std::vector<uint32_t> order_;          // scratch: places of the keys, grouped by route
-  std::vector<NodeId> routes_;           // scratch: the servers, this node, other owners
-  std::vector<uint32_t> route_begin_;    // scratch: by place in routes_, and the end
-  std::vector<uint16_t> route_scratch_;  // by place: the key's route
-  std::vector<uint64_t> present_;        // scratch: bit per key
-  std::vector<Key> here_keys_;           // scratch
-  std::vector<float> here_rows_;         // scratch
-  std::vector<uint32_t> next_place_;     // scratch
-  std::vector<uint32_t> unique_place_;   // scratch
+  PushWindow pushes_;
+  RouteGroups routes_;
+  UniqueKeys unique_;
+  std::vector<uint64_t> present_;  // scratch: bit per key
+  std::vector<Key> here_keys_;     // scratch
+  std::vector<float> here_rows_;   // scratch
 
   std::map<CallId, OpenPull> pulls_;
   std::map<RequestId, PullMessage> pull_messages_;

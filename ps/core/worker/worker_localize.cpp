@@ -31,16 +31,9 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
   if (Status status = rows_.InstallTable(call.table, unlimited); !status.ok()) {
     return refuse(status.code(), std::string(attune::Message(status)));
   }
-  std::vector<Key> unique;
-  unique.reserve(call.keys.size());
-  unique_.Start(call.keys.size());
-  for (uint32_t i = 0; i < call.keys.size(); ++i) {
-    if (unique_.FindOrInsert(call.keys[i], i) == i) unique.push_back(call.keys[i]);
-  }
-
   const SequenceNumber id = std::exchange(next_localize_, next_localize_.Next());
   OpenLocalize& open = localizes_[id];
-  open = {.call = call.call, .deadline = call.deadline, .table = call.table, .keys = std::move(unique)};
+  open = {.call = call.call, .deadline = call.deadline, .table = call.table, .keys = unique_.Of(call.keys.view())};
   WakeBy(call.deadline);
   if (takes_rows_) return BeginLocalize(id, open, now, out);
   if (std::exchange(takes_rows_wanted_, true)) return;

@@ -47,14 +47,14 @@ void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
     return;
   }
 
-  GroupByRoute(call.table, call.keys);
+  routes_.Group(call.table, call.keys.view(), cluster_, locations_, StoreOf(call.table));
   OpenPull& pull = pulls_[call.call];
   pull = {.deadline = call.deadline, .rows = call.rows, .messages = {}, .open = 0, .table = call.table};
   WakeBy(call.deadline);
-  for (size_t route = 0; route < routes_.size(); ++route) {
-    for (size_t at = route_begin_[route]; at < route_begin_[route + 1]; at += chunk) {
-      const size_t count = std::min<size_t>(chunk, route_begin_[route + 1] - at);
-      PullPart(call, pull, routes_[route], std::span(order_).subspan(at, count), now, out);
+  for (size_t route = 0; route < routes_.routes().size(); ++route) {
+    const std::span<const uint32_t> places = routes_.PlacesOf(route);
+    for (size_t at = 0; at < places.size(); at += chunk) {
+      PullPart(call, pull, routes_.routes()[route], places.subspan(at, std::min(chunk, places.size() - at)), now, out);
     }
   }
   if (pull.open == 0) EndPull(call.call, OkStatus(), out);
@@ -72,10 +72,7 @@ void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::
   message.keys = Slice<Key>::Filled(count, [&](std::span<Key> keys) {
     for (size_t i = 0; i < count; ++i) keys[i] = call.keys[places[i]];
   });
-  if (!options_.mutations.pull_without_after) IndexOpenPushes();
-  if (!unacknowledged_.empty() && !options_.mutations.pull_without_after) {
-    for (uint32_t i = 0; i < count; ++i) unacknowledged_.Find(call.table, message.keys[i], i, message.after);
-  }
+  if (!options_.mutations.pull_without_after) pushes_.FindOpenOf(call.table, message.keys.view(), message.after);
   if (const TableStore* const store = StoreOf(call.table);
       to == cluster_.self() && store != nullptr && message.after.empty()) {
     here_rows_.resize(count * dim);
@@ -98,7 +95,7 @@ void WorkerCore::PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::
 
 void WorkerCore::SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out) {
   if (pull.to != cluster_.self() && !cluster_.IsConnected(pull.to)) return;  // sent when the connection is there
-  const SequenceNumber acked_below = AckedBelow();
+  const SequenceNumber acked_below = pushes_.AckedBelow();
   std::erase_if(pull.after, [&](const After& after) { return after.sequence <= acked_below; });
   Pull message{.origin = cluster_.self(),
                .request = request,

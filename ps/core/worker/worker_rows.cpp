@@ -151,9 +151,7 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
   const TableStore* const store = StoreOf(table);
   if (store == nullptr || !lost_.ok() || leaving_ || keys.size() > kKeysPerCallMax) return false;
   if (rows.size() != keys.size() * store->spec().options.dim) return false;
-  IndexOpenPushes();
-  if (!unacknowledged_.empty() && !options_.mutations.pull_without_after &&
-      std::ranges::any_of(keys, [&](Key key) { return unacknowledged_.Contains(table, key); })) {
+  if (!options_.mutations.pull_without_after && pushes_.AnyOpenOf(table, keys)) {
     return false;  // own pushes that are still on their way belong in the row first
   }
   return store->PullIfPresent(keys, rows);
@@ -164,32 +162,25 @@ std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> k
   TableStore* const store = StoreOf(table);
   if (store == nullptr || rows_.HasGuards() || !lost_.ok() || leaving_) return std::nullopt;
   if (keys.size() > kKeysPerCallMax || gradients.size() != keys.size() * store->spec().options.dim) return std::nullopt;
-  unique_.Start(keys.size());
-  for (uint32_t i = 0; i < keys.size(); ++i) {
-    if (unique_.FindOrInsert(keys[i], i) != i) return std::nullopt;  // to be summed first
-  }
+  if (!unique_.AreUnique(keys)) return std::nullopt;  // to be summed first
   const auto pushed = store->PushIfPresent(keys, gradients, {.step = gate_.clock()});
   if (!pushed) return std::nullopt;
   return pushed->ok() ? OkStatus() : Annotate(pushed->status(), "push to this worker");
 }
 
 // Rows of a push that goes out for the first time: see PushHere. False: the usual way.
-bool WorkerCore::ApplyHere(const OpenPush& push, const Positions& positions, std::span<const Key> keys,
-                           std::span<const float> gradients) {
-  TableStore* const store = StoreOf(push.table);
+bool WorkerCore::ApplyHere(const PushWindow::Push& push, const PushPart& part) {
+  TableStore* const store = StoreOf(push.table());
   if (store == nullptr || rows_.HasGuards()) return false;
-  const auto pushed = store->PushIfPresent(keys, gradients, {.step = push.step});
+  const auto pushed = store->PushIfPresent(part.keys.view(), part.gradients.view(), {.step = push.step()});
   if (!pushed) return false;
+  const MapVersion version = cluster_.map().version;
   if (pushed->ok()) {
-    to_self_.push_back(PushAck{.sequence = push.sequence,
-                               .map_version = cluster_.map().version,
-                               .positions = positions,
-                               .owner = cluster_.self()});
+    to_self_.push_back(PushAck{
+        .sequence = push.sequence(), .map_version = version, .positions = part.positions, .owner = cluster_.self()});
   } else {
-    to_self_.push_back(PushRefused{.sequence = push.sequence,
-                                   .map_version = cluster_.map().version,
-                                   .positions = positions,
-                                   .status = pushed->status()});
+    to_self_.push_back(PushRefused{
+        .sequence = push.sequence(), .map_version = version, .positions = part.positions, .status = pushed->status()});
   }
   return true;
 }

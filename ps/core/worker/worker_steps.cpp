@@ -23,12 +23,13 @@ void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
 
 // What has ended so far counts once its pushes are settled.
 void WorkerCore::MarkClock(MonotonicTime now, WorkerOutputs& out) {
-  steps_.Mark(gate_.clock(), LastIssued());
+  steps_.Mark(gate_.clock(), pushes_.last_issued());
   SettleSteps(now, out);
 }
 
 void WorkerCore::SettleSteps(MonotonicTime now, WorkerOutputs& out) {
-  const bool risen = steps_.Settle(options_.mutations.clock_before_acknowledged ? LastIssued() : SettledBelow());
+  const bool risen =
+      steps_.Settle(options_.mutations.clock_before_acknowledged ? pushes_.last_issued() : pushes_.SettledBelow());
   if (risen && gate_.report_at_once()) SendHeartbeat(now, out);
 }
 
