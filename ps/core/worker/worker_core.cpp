@@ -30,7 +30,11 @@ WorkerCore::WorkerCore(WorkerOptions options)
                .resend_after = options_.reissue_after,
                .resend_after_max = options_.reissue_after_max,
                .acked_below_skips_open = options_.mutations.acked_below_skips_open,
-               .no_resend = options_.mutations.no_reissue}) {}
+               .no_resend = options_.mutations.no_reissue}),
+      pulls_({.resend_after = options_.reissue_after,
+              .resend_after_max = options_.reissue_after_max,
+              .place_every_answer = options_.mutations.place_every_answer,
+              .ignore_deadline = options_.mutations.ignore_pull_deadline}) {}
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -61,7 +65,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
     if (MapVersionOf(input.message) >
         cluster_.map().version) {  // nothing sent under a map is handled under an older one
       AskForMap(now, out);
-      if (auto* reply = std::get_if<PullReply>(&input.message)) TakeOutOfPlace(input.from, *reply);
+      if (auto* reply = std::get_if<PullReply>(&input.message)) pulls_.TakeOutOfPlace(input.from, *reply);
       if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
       return;
     }
@@ -82,9 +86,7 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
   if (!options_.mutations.no_reissue) {
     pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, input.peer, now, out); });
   }
-  for (auto& [request, pull] : pull_messages_) {
-    if (pull.to == input.peer) SendPull(request, pull, now, out);
-  }
+  pulls_.SendTo(input.peer, PullSender(now), [&](NodeId to, Pull message) { SendPull(to, message, now, out); });
   CompleteJoin(out);
 }
 
@@ -92,7 +94,8 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
 // the coordinator says who is lost.
 void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out) {
   links_.Disconnected(input.peer);
-  FreePlacesOf(input.peer, now, out);
+  // Nothing is received over the connection any more.
+  for (const RequestId request : pulls_.PlacedBy(input.peer)) On(RowsRevoked{request}, now, out);
   cluster_.SetDisconnected(input.peer);
 }
 
@@ -171,10 +174,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
   if (options_.mutations.row == RowMutation::kNoReissueAtRecovery) return;
   pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); });
-  for (auto& [request, pull] : pull_messages_) {
-    pull.to = cluster_.map().HomeOf(pull.keys[0]);  // it sends on what belongs elsewhere
-    SendPull(request, pull, now, out);
-  }
+  pulls_.SendAll(PullSender(now), [&](NodeId to, Pull message) { SendPull(to, message, now, out); });
   for (const auto& [id, open] : localizes_) {
     if (open.begun) SendLocalize(open, now, out);
   }
@@ -265,15 +265,13 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   if (!lost_.ok()) return;
   lost_ = status;
   pushes_.EndAll(status, out.completions);
-  for (const auto& [call, pull] : pulls_) out.completions.push_back({.call = call, .status = status, .result = {}});
+  pulls_.EndAll(status, out.completions);
   for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
   for (const auto& [id, open] : localizes_) {
     out.completions.push_back({.call = open.call, .status = status, .result = open.result});
   }
   localizes_.clear();
   to_self_.clear();
-  pulls_.clear();
-  pull_messages_.clear();
   calls_.clear();
   metrics_.Clear();
   leases_.clear();
@@ -306,7 +304,7 @@ void WorkerCore::SkipPause(MonotonicTime now) {
   const Duration pause = PausedFor(next_heartbeat_, now, options_.heartbeat_interval);
   if (pause == Duration::zero()) return;
   pushes_.Postpone(pause);
-  for (auto& [call, pull] : pulls_) pull.deadline = MovedBy(pause, pull.deadline);
+  pulls_.Postpone(pause);
   for (auto& [call, open] : calls_) open.deadline = MovedBy(pause, open.deadline);
   for (auto& [id, open] : localizes_) open.deadline = MovedBy(pause, open.deadline);
   for (auto& [request, open] : requests_.open()) open.deadline = MovedBy(pause, open.deadline);
@@ -314,16 +312,7 @@ void WorkerCore::SkipPause(MonotonicTime now) {
 
 void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
   WakeBy(pushes_.EndOverdue(now, out.completions));
-  std::vector<CallId> overdue;
-  for (const auto& [call, pull] : pulls_) {
-    if (now < pull.deadline) {
-      WakeBy(pull.deadline);
-    } else if (!options_.mutations.ignore_pull_deadline) {
-      overdue.push_back(call);
-    }
-  }
-  for (const CallId call : overdue) EndPull(call, PullTimeout(call), out);
-
+  WakeBy(pulls_.EndOverdue(now, cluster_.map(), out.completions));
   std::vector<CallId> late;
   for (const auto& [call, open] : calls_) {
     if (now < open.deadline) {
@@ -342,22 +331,6 @@ void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
                   calls_.at(call).what + ": " + (step ? WhatHoldsTheStep() : WhatIsMissing())),
             {}, out);
   }
-}
-
-Status WorkerCore::PullTimeout(CallId call) const {
-  const OpenPull& pull = pulls_.at(call);
-  std::string text = "pull: no answer from";
-  const char* separator = " ";
-  std::vector<NodeId> silent;
-  for (const RequestId request : pull.messages) {
-    const auto it = pull_messages_.find(request);
-    if (it != pull_messages_.end() && std::ranges::find(silent, it->second.to) == silent.end()) {
-      silent.push_back(it->second.to);
-      text += separator + Describe(cluster_.map(), it->second.to);
-      separator = ", ";
-    }
-  }
-  return Error(StatusCode::kDeadlineExceeded, text + " within the call's time; try again");
 }
 
 std::string WorkerCore::WhatIsMissing() const {
@@ -387,15 +360,7 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
     WakeBy(join_sent_ + options_.reissue_after);
   }
   WakeBy(pushes_.SendAgain(now, [&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); }));
-  for (auto& [request, pull] : pull_messages_) {
-    if (now >= pull.send_again) {
-      pull.to = cluster_.map().HomeOf(pull.keys[0]);
-      SendPull(request, pull, now, out);
-      pull.backoff = NextBackoff(pull.backoff);
-      pull.send_again = now + pull.backoff;
-    }
-    WakeBy(pull.send_again);
-  }
+  WakeBy(pulls_.SendAgain(PullSender(now), [&](NodeId to, Pull message) { SendPull(to, message, now, out); }));
   for (auto& [request, open] : requests_.open()) {
     if (now >= open.send_again) {
       if (cluster_.IsConnected(kCoordinator)) {

@@ -48,6 +48,7 @@
 #include "ps/core/rows/row_node.h"
 #include "ps/core/worker/lease_progress.h"
 #include "ps/core/worker/metric_queue.h"
+#include "ps/core/worker/operations/pull_calls.h"
 #include "ps/core/worker/operations/push_window.h"
 #include "ps/core/worker/operations/route_groups.h"
 #include "ps/core/worker/step_gate.h"
@@ -104,29 +105,6 @@ class WorkerCore {
   Staleness TakeStaleness() { return std::exchange(staleness_, {}); }
 
  private:
-  struct OpenPull {
-    MonotonicTime deadline;
-    std::span<float> rows;
-    std::vector<RequestId> messages;
-    uint32_t open = 0;
-    TableId table;
-  };
-  struct PullMessage {
-    CallId call;
-    NodeId to;
-    TableId table;
-    uint32_t dim = 0;
-    Slice<Key> keys;
-    std::vector<uint32_t> places;  // in the call's rows
-    std::vector<After> after;
-    std::vector<bool> answered;  // per key, once an answer has come for some of them
-    // Of the call's rows there is one writer: while an answer from this node is being received into them (PlaceOf),
-    // this core does not touch them, and what else arrives waits until the shell has revoked the place.
-    std::optional<NodeId> placed_by;
-    std::vector<std::pair<NodeId, PullReply>> waiting;
-    MonotonicTime send_again = kNever;
-    Duration backoff{};
-  };
   struct OpenLease {
     LeaseProgress progress;
     bool ended = false;
@@ -243,14 +221,10 @@ class WorkerCore {
   void EndOverdueLocalizes(MonotonicTime now, WorkerOutputs& out);
 
   // Pulls.
-  void PullPart(const PullCall& call, OpenPull& pull, NodeId to, std::span<const uint32_t> places, MonotonicTime now,
+  void PullPart(const PullCall& call, NodeId to, std::span<const uint32_t> places, MonotonicTime now,
                 WorkerOutputs& out);
-  void SendPull(RequestId request, PullMessage& pull, MonotonicTime now, WorkerOutputs& out);
-  void EndPull(CallId call, const Status& status, WorkerOutputs& out);
-  std::span<float> RowsOf(const PullMessage& part) const;  // of the call; empty when they are not in one piece
-  bool IsInPlace(NodeId from, const PullReply& reply) const;
-  void TakeOutOfPlace(NodeId from, PullReply& reply);
-  void FreePlacesOf(NodeId peer, MonotonicTime now, WorkerOutputs& out);
+  PullCalls::Sender PullSender(MonotonicTime now) const;
+  void SendPull(NodeId to, Pull& message, MonotonicTime now, WorkerOutputs& out);
 
   // Calls, requests, time.
   bool Refuse(CallId call, WorkerOutputs& out);  // completes at once when the session cannot take calls
@@ -264,7 +238,6 @@ class WorkerCore {
   void AdoptSync(const SyncState& state, MonotonicTime now, WorkerOutputs& out);
   std::string WhatHoldsTheStep() const;
   void SendJoin(MonotonicTime now, WorkerOutputs& out);
-  Status PullTimeout(CallId call) const;
   std::string WhatIsMissing() const;
   void EndCall(CallId call, Status status, CallResult result, WorkerOutputs& out);
   void ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out);
@@ -315,12 +288,8 @@ class WorkerCore {
   RouteGroups routes_;
   UniqueKeys unique_;
   std::vector<uint64_t> present_;  // scratch: bit per key
-  std::vector<Key> here_keys_;     // scratch
-  std::vector<float> here_rows_;   // scratch
 
-  std::map<CallId, OpenPull> pulls_;
-  std::map<RequestId, PullMessage> pull_messages_;
-  RequestId next_pull_{1};
+  PullCalls pulls_;
 
   std::map<CallId, OpenCall> calls_;
   std::set<DataSetId> when_due_;  // data sets that are evaluated on the way
