@@ -245,10 +245,8 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
     EndCall(call.call, OkStatus(), {}, out);
     return;
   }
-  while (!localizes_.empty()) {  // what still comes goes back
-    EndLocalize(localizes_.begin()->first,
-                Error(StatusCode::kFailedPrecondition, "localize: this worker is leaving the job"), out);
-  }
+  localizes_.EndAll(Error(StatusCode::kFailedPrecondition, "localize: this worker is leaving the job"),
+                    out.completions);  // what still comes goes back
   std::vector<LeaseId> held;
   for (const auto& [id, lease] : leases_) held.push_back(id);
   for (const LeaseId id : held) On(EndLease{.lease = id, .position = leases_.at(id).progress.named()}, now, out);

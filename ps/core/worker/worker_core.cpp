@@ -34,7 +34,11 @@ WorkerCore::WorkerCore(WorkerOptions options)
       pulls_({.resend_after = options_.reissue_after,
               .resend_after_max = options_.reissue_after_max,
               .place_every_answer = options_.mutations.place_every_answer,
-              .ignore_deadline = options_.mutations.ignore_pull_deadline}) {}
+              .ignore_deadline = options_.mutations.ignore_pull_deadline}),
+      localizes_({.keys_per_message_max = std::min(options_.keys_per_message_max, kKeysPerMessageMax),
+                  .resend_after = options_.reissue_after,
+                  .resend_after_max = options_.reissue_after_max,
+                  .row_bytes_max = options_.row_bytes_max}) {}
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -175,9 +179,7 @@ void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
   if (options_.mutations.row == RowMutation::kNoReissueAtRecovery) return;
   pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); });
   pulls_.SendAll(PullSender(now), [&](NodeId to, Pull message) { SendPull(to, message, now, out); });
-  for (const auto& [id, open] : localizes_) {
-    if (open.begun) SendLocalize(open, now, out);
-  }
+  localizes_.SendAll([&](TableId table, Slice<Key> keys) { SendLocalize(table, std::move(keys), now, out); });
 }
 
 void WorkerCore::AskForMap(MonotonicTime now, WorkerOutputs& out) {
@@ -267,10 +269,7 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   pushes_.EndAll(status, out.completions);
   pulls_.EndAll(status, out.completions);
   for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
-  for (const auto& [id, open] : localizes_) {
-    out.completions.push_back({.call = open.call, .status = status, .result = open.result});
-  }
-  localizes_.clear();
+  localizes_.EndAll(status, out.completions);
   to_self_.clear();
   calls_.clear();
   metrics_.Clear();
@@ -289,7 +288,12 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   next_wake_ = kNever;
   if (!lost_.ok() || left_) return;
   EndOverdueCalls(now, out);
-  EndOverdueLocalizes(now, out);
+  const auto silence = [&] {
+    return cluster_.IsConnected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing();
+  };
+  WakeBy(localizes_.EndOverdue(now, silence, out.completions));
+  WakeBy(localizes_.SendAgain(now,
+                              [&](TableId table, Slice<Key> keys) { SendLocalize(table, std::move(keys), now, out); }));
   rows_.OnTimer(now);
   links_.OnTimer(now, out.send);
   SendAgain(now, out);
@@ -306,7 +310,7 @@ void WorkerCore::SkipPause(MonotonicTime now) {
   pushes_.Postpone(pause);
   pulls_.Postpone(pause);
   for (auto& [call, open] : calls_) open.deadline = MovedBy(pause, open.deadline);
-  for (auto& [id, open] : localizes_) open.deadline = MovedBy(pause, open.deadline);
+  localizes_.Postpone(pause);
   for (auto& [request, open] : requests_.open()) open.deadline = MovedBy(pause, open.deadline);
 }
 

@@ -48,6 +48,7 @@
 #include "ps/core/rows/row_node.h"
 #include "ps/core/worker/lease_progress.h"
 #include "ps/core/worker/metric_queue.h"
+#include "ps/core/worker/operations/localize_calls.h"
 #include "ps/core/worker/operations/pull_calls.h"
 #include "ps/core/worker/operations/push_window.h"
 #include "ps/core/worker/operations/route_groups.h"
@@ -119,19 +120,6 @@ class WorkerCore {
     CallId call;
     SequenceNumber after;
   };
-  struct OpenLocalize {
-    CallId call;
-    MonotonicTime deadline;
-    TableId table;
-    Slice<Key> keys;                // unique; those to come, once it has begun
-    std::vector<uint64_t> arrived;  // bit per key
-    uint32_t open = 0;
-    bool begun = false;
-    LocalizeResult result;
-    MonotonicTime send_again = kNever;
-    Duration backoff{};
-  };
-
   // worker_calls.cpp, worker_steps.cpp
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
   void On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out);
@@ -214,11 +202,8 @@ class WorkerCore {
   uint64_t RowBytesUsed() const;
 
   // Localize.
-  void BeginLocalize(SequenceNumber id, OpenLocalize& open, MonotonicTime now, WorkerOutputs& out);
-  void SendLocalize(const OpenLocalize& open, MonotonicTime now, WorkerOutputs& out);
-  void OnArrived(const ArrivedRows& rows, WorkerOutputs& out);
-  void EndLocalize(SequenceNumber id, Status status, WorkerOutputs& out);
-  void EndOverdueLocalizes(MonotonicTime now, WorkerOutputs& out);
+  void BeginLocalize(LocalizeCalls::Waiting call, MonotonicTime now, WorkerOutputs& out);
+  void SendLocalize(TableId table, Slice<Key> keys, MonotonicTime now, WorkerOutputs& out);
 
   // Pulls.
   void PullPart(const PullCall& call, NodeId to, std::span<const uint32_t> places, MonotonicTime now,
@@ -276,10 +261,6 @@ class WorkerCore {
   std::deque<Message> to_self_;                          // answers of rows_ to this worker's own operations
   Status rows_lost_;                                     // what they cannot continue for
   uint64_t report_ = 0;
-  std::map<SequenceNumber, OpenLocalize> localizes_;
-  SequenceNumber next_localize_{1};
-  UnacknowledgedKeys coming_;   // keys of localizes_, by their number
-  std::vector<After> waiting_;  // scratch
   LocationCache locations_;
   SeenVersions seen_;
   Staleness staleness_;
@@ -287,9 +268,9 @@ class WorkerCore {
   PushWindow pushes_;
   RouteGroups routes_;
   UniqueKeys unique_;
-  std::vector<uint64_t> present_;  // scratch: bit per key
 
   PullCalls pulls_;
+  LocalizeCalls localizes_;
 
   std::map<CallId, OpenCall> calls_;
   std::set<DataSetId> when_due_;  // data sets that are evaluated on the way

@@ -54,7 +54,7 @@ void WorkerCore::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out
                         Describe(cluster_.map(), to) + " takes too little of what this worker sends it");
     }
   }
-  for (const ArrivedRows& arrived : rows.arrived) OnArrived(arrived, out);
+  for (const ArrivedRows& arrived : rows.arrived) localizes_.Arrived(arrived.table, arrived.keys, out.completions);
   if (cut_.waits()) {
     CutPart::Outputs cut;
     cut_.GoOn(rows_, cut);
@@ -132,10 +132,7 @@ void WorkerCore::AdoptRows(MonotonicTime now, WorkerOutputs& out) {
   RowOutputs rows;
   rows_.AdoptMap(cluster_.map(), now, rows);
   Forward(rows, now, out);
-  for (auto it = localizes_.begin(); it != localizes_.end();) {  // those that waited for the map's permission
-    const auto here = it++;
-    if (!here->second.begun) BeginLocalize(here->first, here->second, now, out);
-  }
+  for (const LocalizeCalls::Waiting& call : localizes_.NotBegun()) BeginLocalize(call, now, out);
 }
 
 // --- what is here
@@ -196,8 +193,7 @@ uint64_t WorkerCore::RowBytesUsed() const {
   for (const auto& [table, spec] : specs_) {
     if (const TableStore* const store = StoreOf(table)) bytes += store->row_count() * RowBytes(table);
   }
-  for (const auto& [id, open] : localizes_) bytes += open.open * RowBytes(open.table);
-  return bytes;
+  return bytes + localizes_.BytesComing([&](TableId table) { return RowBytes(table); });
 }
 
 // Another node has answered for these keys. Homes need not be remembered.
