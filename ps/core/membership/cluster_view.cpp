@@ -38,6 +38,12 @@ ClusterView::Change ClusterView::Adopt(ShardMap map) {
   return change;
 }
 
+void ClusterView::AskForNewerMap(MonotonicTime now, std::vector<Outgoing>& send) {
+  if (!IsConnected(kCoordinator) || now < asked_ + ask_again_after_) return;
+  asked_ = now;
+  send.push_back({.to = kCoordinator, .message = MapRequest{.have = map_.version}});
+}
+
 NodeId ClusterView::ServerNotConnected() const {
   const auto server = std::ranges::find_if(servers_, [&](NodeId node) { return !IsConnected(node); });
   return server == servers_.end() ? NodeId() : *server;

@@ -8,7 +8,9 @@
 #include <set>
 #include <vector>
 
+#include "base/time_source.h"
 #include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
 
 namespace attune::ps {
@@ -23,6 +25,9 @@ class ClusterView {
     bool recovered = false;  // a node failed since the map before it
   };
 
+  // The coordinator is asked for a newer map at most once in `ask_again_after`.
+  explicit ClusterView(Duration ask_again_after = std::chrono::seconds(2)) : ask_again_after_(ask_again_after) {}
+
   // --- this node; 0 before the coordinator has admitted it
 
   NodeId self() const { return self_; }
@@ -35,6 +40,8 @@ class ClusterView {
   bool formed() const { return map_.formed(); }
   // `map` must be newer and valid, and have as many shards as the one before it.
   Change Adopt(ShardMap map);
+  // Another node has a newer one.
+  void AskForNewerMap(MonotonicTime now, std::vector<Outgoing>& send);
   const std::vector<NodeId>& servers() const { return servers_; }                       // ascending
   NodeId only_server() const { return servers_.size() == 1 ? servers_[0] : NodeId(); }  // 0: there are others, or none
   bool IsServer(NodeId node) const { return std::ranges::binary_search(servers_, node); }
@@ -54,12 +61,14 @@ class ClusterView {
   NodeId ServerNotConnected() const;
 
  private:
+  Duration ask_again_after_;
   NodeId self_;
   ShardMap map_;
   std::vector<NodeId> servers_;
   std::vector<uint16_t> home_places_;  // by shard
   MapVersion homes_version_;
   std::set<NodeId> connected_;
+  MonotonicTime asked_{};  // for a newer map
 };
 
 }  // namespace attune::ps

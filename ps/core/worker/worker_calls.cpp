@@ -91,8 +91,7 @@ void WorkerCore::OnMessage(NodeId, TableOpened&& message, MonotonicTime, WorkerO
   const auto request = requests_.AnsweredAs<OpenTable>(message.request);
   if (!request) return;
   const TableSpec& spec = std::get<OpenTable>(request->message).spec;
-  dims_[message.table] = spec.options.dim;
-  specs_[message.table] = spec;
+  rows_.OpenTable(message.table, spec);
   EndCall(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
 }
 
@@ -164,14 +163,14 @@ void WorkerCore::OnMessage(NodeId, LeasesEnded&& message, MonotonicTime, WorkerO
 void WorkerCore::On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out) {
   const auto it = leases_.find(call.lease);
   if (it == leases_.end() || it->second.ended) return;
-  it->second.progress.Advance(call.position, pushes_.last_issued());
+  it->second.progress.Advance(call.position, rows_.pushes().last_issued());
   ReportLease(call.lease, it->second, now, out);
 }
 
 void WorkerCore::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
   const auto it = leases_.find(call.lease);
   if (it == leases_.end() || it->second.ended) return;
-  it->second.progress.Advance(call.position, pushes_.last_issued());
+  it->second.progress.Advance(call.position, rows_.pushes().last_issued());
   it->second.ended = true;
   ReportLease(call.lease, it->second, now, out);
 }
@@ -179,7 +178,7 @@ void WorkerCore::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
 // Takes over positions whose pushes are settled; ends the lease when that was the last of it.
 void WorkerCore::ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out) {
   const SequenceNumber settled =
-      options_.mutations.done_before_acknowledged ? pushes_.last_issued() : pushes_.SettledBelow();
+      options_.mutations.done_before_acknowledged ? rows_.pushes().last_issued() : rows_.pushes().SettledBelow();
   lease.progress.Settle(settled);
   if (!lease.ended || !lease.progress.settled()) return;
   Message report = LeaseDone{.header = {}, .lease = id};
@@ -210,8 +209,8 @@ void WorkerCore::SendMetric(const ReportMetricCall& report, MonotonicTime now, W
 
 void WorkerCore::On(FlushCall call, MonotonicTime, WorkerOutputs& out) {
   if (Refuse(call.call, out)) return;
-  const SequenceNumber issued = pushes_.last_issued();
-  if (pushes_.empty()) {
+  const SequenceNumber issued = rows_.pushes().last_issued();
+  if (rows_.pushes().empty()) {
     out.completions.push_back({.call = call.call, .status = OkStatus(), .result = {}});
     return;
   }
@@ -245,8 +244,8 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
     EndCall(call.call, OkStatus(), {}, out);
     return;
   }
-  localizes_.EndAll(Error(StatusCode::kFailedPrecondition, "localize: this worker is leaving the job"),
-                    out.completions);  // what still comes goes back
+  // What still comes goes back.
+  rows_.own().EndCalls(Error(StatusCode::kFailedPrecondition, "localize: this worker is leaving the job"), out);
   std::vector<LeaseId> held;
   for (const auto& [id, lease] : leases_) held.push_back(id);
   for (const LeaseId id : held) On(EndLease{.lease = id, .position = leases_.at(id).progress.named()}, now, out);
@@ -254,7 +253,7 @@ void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
-  if (!leave_call_ || leave_sent_ || !pushes_.empty() || !leases_.empty()) return;
+  if (!leave_call_ || leave_sent_ || !rows_.pushes().empty() || !leases_.empty()) return;
   if (requests_.Has<LeaseDone>() || requests_.Has<LeaseReturn>() || requests_.Has<ReportMetric>()) return;
   const auto call = calls_.find(*leave_call_);
   const MonotonicTime deadline = call == calls_.end() ? kNever : call->second.deadline;

@@ -4,41 +4,12 @@
 #include <utility>
 
 #include "base/pause_watch.h"
+#include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 
-namespace {
-
-RowOptions OptionsOfRows(const WorkerOptions& options) {
-  RowOptions rows;
-  rows.snapshots_go_home = true;
-  rows.create_store = options.create_store;
-  rows.row_memory = options.row_memory;
-  rows.rows_per_message_max = std::min(rows.rows_per_message_max, options.keys_per_message_max);
-  rows.mutation = options.mutations.row;
-  return rows;
-}
-
-}  // namespace
-
 WorkerCore::WorkerCore(WorkerOptions options)
-    : options_(std::move(options)),
-      rows_(OptionsOfRows(options_)),
-      links_(WithMutations(options_.link, options_.mutations.link)),
-      locations_(options_.locations_max),
-      pushes_({.in_flight_max = std::clamp(options_.pushes_in_flight_max, 1U, kPushWindowMax),
-               .resend_after = options_.reissue_after,
-               .resend_after_max = options_.reissue_after_max,
-               .acked_below_skips_open = options_.mutations.acked_below_skips_open,
-               .no_resend = options_.mutations.no_reissue}),
-      pulls_({.resend_after = options_.reissue_after,
-              .resend_after_max = options_.reissue_after_max,
-              .place_every_answer = options_.mutations.place_every_answer,
-              .ignore_deadline = options_.mutations.ignore_pull_deadline}),
-      localizes_({.keys_per_message_max = std::min(options_.keys_per_message_max, kKeysPerMessageMax),
-                  .resend_after = options_.reissue_after,
-                  .resend_after_max = options_.reissue_after_max,
-                  .row_bytes_max = options_.row_bytes_max}) {}
+    : options_(std::move(options)), cluster_(options_.reissue_after), rows_(options_, cluster_, lease_) {}
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -52,7 +23,7 @@ void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) 
 
 MonotonicTime WorkerCore::WakeAt() const {
   if (!lost_.ok() || left_) return kNever;
-  return std::min({next_wake_, rows_.WakeAt(), links_.WakeAt()});
+  return std::min(next_wake_, rows_.WakeAt());
 }
 
 void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
@@ -68,8 +39,8 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
     if (!IsAnswer(input.message)) return OnRowMessage(std::move(input), now, out);
     if (MapVersionOf(input.message) >
         cluster_.map().version) {  // nothing sent under a map is handled under an older one
-      AskForMap(now, out);
-      if (auto* reply = std::get_if<PullReply>(&input.message)) pulls_.TakeOutOfPlace(input.from, *reply);
+      cluster_.AskForNewerMap(now, out.send);
+      if (auto* reply = std::get_if<PullReply>(&input.message)) rows_.Defer(input.from, *reply);
       if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
       return;
     }
@@ -86,20 +57,14 @@ void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) 
   if (input.peer == kCoordinator) {
     return SendJoin(now, out);
   }
-  links_.Connected(input.peer, now, out.send);
-  if (!options_.mutations.no_reissue) {
-    pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, input.peer, now, out); });
-  }
-  pulls_.SendTo(input.peer, PullSender(now), [&](NodeId to, Pull message) { SendPull(to, message, now, out); });
+  rows_.Connected(input.peer, now, out);
   CompleteJoin(out);
 }
 
 // However long a server or the coordinator is away, the session lives on: calls end by their own deadlines, and only
 // the coordinator says who is lost.
 void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out) {
-  links_.Disconnected(input.peer);
-  // Nothing is received over the connection any more.
-  for (const RequestId request : pulls_.PlacedBy(input.peer)) On(RowsRevoked{request}, now, out);
+  rows_.Disconnected(input.peer, now, out);
   cluster_.SetDisconnected(input.peer);
 }
 
@@ -114,7 +79,7 @@ void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
                                       .role = Role::kWorker,
                                       .index = options_.index,
                                       .address = options_.address,
-                                      .takes_rows = takes_rows_wanted_,
+                                      .takes_rows = rows_.own().wanted(),
                                       .node = cluster_.self(),
                                       .term = term_}});
 }
@@ -124,7 +89,7 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
   servers_joined_ = message.servers_joined;
   if (!cluster_.admitted()) {
     cluster_.SetSelf(message.node);
-    rows_.SetSelf(message.node);
+    rows_.own().SetSelf(message.node);
     gate_ = StepGate();        // a coordinator that was lost before the job had formed may have said otherwise
     gate_.Join(message.sync);  // a joining member does not hold up those who are far ahead
     steps_.StartAt(gate_.clock());
@@ -165,27 +130,14 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
                        out);
   }
   const ClusterView::Change change = cluster_.Adopt(std::move(map));
-  takes_rows_ = cluster_.map().Find(cluster_.self())->takes_rows;
-  ConnectMembers(change.gone, out);
+  rows_.AdoptMembers(change.gone, out);
   if (change.homes_changed) CompleteJoin(out);
-  AdoptRows(now, out);
+  rows_.own().AdoptMap(now, out);
   for (const auto& [from, notice] : notices_.TakeEarly()) OnCoordinatorAt(from, notice, out);
-  if (change.server_gone || change.recovered) Reissue(now, out);
+  if ((change.server_gone || change.recovered) && options_.mutations.row != RowMutation::kNoReissueAtRecovery) {
+    rows_.Reissue(now, out);
+  }
   for (Received& held : std::exchange(held_, {})) On(std::move(held), now, out);
-}
-
-// A node is gone, with what it had in hand: whatever is open is issued again, to the homes of today.
-void WorkerCore::Reissue(MonotonicTime now, WorkerOutputs& out) {
-  if (options_.mutations.row == RowMutation::kNoReissueAtRecovery) return;
-  pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); });
-  pulls_.SendAll(PullSender(now), [&](NodeId to, Pull message) { SendPull(to, message, now, out); });
-  localizes_.SendAll([&](TableId table, Slice<Key> keys) { SendLocalize(table, std::move(keys), now, out); });
-}
-
-void WorkerCore::AskForMap(MonotonicTime now, WorkerOutputs& out) {
-  if (!cluster_.IsConnected(kCoordinator) || now < map_asked_ + options_.reissue_after) return;
-  map_asked_ = now;
-  out.send.push_back({.to = kCoordinator, .message = MapRequest{.have = cluster_.map().version}});
 }
 
 // --- heartbeat, goal, end
@@ -196,7 +148,7 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
   if (!cluster_.IsConnected(kCoordinator)) return;
   out.send.push_back({.to = kCoordinator, .message = NextHeartbeat()});
   lease_.Sent(heartbeat_, now);
-  SendReport(out);
+  rows_.own().Report(out);
 }
 
 Heartbeat WorkerCore::NextHeartbeat() {
@@ -209,9 +161,9 @@ Heartbeat WorkerCore::NextHeartbeat() {
                       .loss_sum = steps_.loss_sum(),
                       .loss_samples = steps_.loss_samples(),
                       .samples = steps_.samples(),
-                      .acked_below = pushes_.AckedBelow(),
+                      .acked_below = rows_.pushes().AckedBelow(),
                       .leases = {},
-                      .unreached = Unreached()};
+                      .unreached = rows_.own().Unreached()};
   for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.progress.done()});
   // Leases whose end no coordinator has confirmed: a new one may not know of it, and after a broken connection this may
   // arrive before that, with a clock which says that their steps are over.
@@ -226,17 +178,11 @@ Heartbeat WorkerCore::NextHeartbeat() {
   return heartbeat;
 }
 
-std::vector<NodeId> WorkerCore::Unreached() const {
-  std::vector<NodeId> unreached;
-  for (const NodeId member : dialed_) {
-    if (!cluster_.IsConnected(member) && unreached.size() < kUnreachedMax) unreached.push_back(member);
-  }
-  return unreached;
-}
-
 void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {
   lease_.Answered(message.number, message.liveness);
-  TakeUpWhatWaited(now, out);
+  if (lease_.Valid(now)) {
+    for (Received& input : fenced_.Take()) On(std::move(input), now, out);
+  }
   AdoptSync(message.sync, now, out);
   BeginStep(now, out);
 }
@@ -266,11 +212,9 @@ void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerO
 void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   if (!lost_.ok()) return;
   lost_ = status;
-  pushes_.EndAll(status, out.completions);
-  pulls_.EndAll(status, out.completions);
+  rows_.EndAll(status, out);
   for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
-  localizes_.EndAll(status, out.completions);
-  to_self_.clear();
+  rows_.own().EndCalls(status, out);
   calls_.clear();
   metrics_.Clear();
   leases_.clear();
@@ -291,11 +235,7 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   const auto silence = [&] {
     return cluster_.IsConnected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing();
   };
-  WakeBy(localizes_.EndOverdue(now, silence, out.completions));
-  WakeBy(localizes_.SendAgain(now,
-                              [&](TableId table, Slice<Key> keys) { SendLocalize(table, std::move(keys), now, out); }));
-  rows_.OnTimer(now);
-  links_.OnTimer(now, out.send);
+  rows_.own().OnTimer(now, silence, out);
   SendAgain(now, out);
   if (cluster_.admitted()) {
     if (now >= next_heartbeat_) SendHeartbeat(now, out);
@@ -307,16 +247,13 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::SkipPause(MonotonicTime now) {
   const Duration pause = PausedFor(next_heartbeat_, now, options_.heartbeat_interval);
   if (pause == Duration::zero()) return;
-  pushes_.Postpone(pause);
-  pulls_.Postpone(pause);
+  rows_.Postpone(pause);
   for (auto& [call, open] : calls_) open.deadline = MovedBy(pause, open.deadline);
-  localizes_.Postpone(pause);
   for (auto& [request, open] : requests_.open()) open.deadline = MovedBy(pause, open.deadline);
 }
 
 void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
-  WakeBy(pushes_.EndOverdue(now, out.completions));
-  WakeBy(pulls_.EndOverdue(now, cluster_.map(), out.completions));
+  rows_.EndOverdue(now, out);
   std::vector<CallId> late;
   for (const auto& [call, open] : calls_) {
     if (now < open.deadline) {
@@ -347,7 +284,7 @@ std::string WorkerCore::WhatIsMissing() const {
   if (const NodeId server = cluster_.ServerNotConnected(); server != NodeId()) {
     return Describe(cluster_.map(), server) + " is not reachable; see its log";
   }
-  if (!pushes_.empty()) return std::to_string(pushes_.size()) + " pushes are not acknowledged yet";
+  if (open_pushes() > 0) return std::to_string(open_pushes()) + " pushes are not acknowledged yet";
   return "no answer within the call's time; try again";
 }
 
@@ -359,12 +296,11 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
     }
     return;
   }
-  if (takes_rows_wanted_ && !takes_rows_ && cluster_.IsConnected(kCoordinator)) {
+  if (rows_.own().wants_permission() && cluster_.IsConnected(kCoordinator)) {
     if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
     WakeBy(join_sent_ + options_.reissue_after);
   }
-  WakeBy(pushes_.SendAgain(now, [&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); }));
-  WakeBy(pulls_.SendAgain(PullSender(now), [&](NodeId to, Pull message) { SendPull(to, message, now, out); }));
+  rows_.SendAgain(now, out);
   for (auto& [request, open] : requests_.open()) {
     if (now >= open.send_again) {
       if (cluster_.IsConnected(kCoordinator)) {
@@ -374,6 +310,61 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
       open.send_again = now + open.backoff;
     }
     WakeBy(open.send_again);
+  }
+}
+
+// --- rows
+
+// acked_below has risen: what waited for it.
+void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
+  const SequenceNumber settled = rows_.pushes().SettledBelow();
+  std::erase_if(flushes_, [&](const Flush& flush) {
+    if (flush.after > settled) return false;
+    EndCall(flush.call, OkStatus(), {}, out);
+    return true;
+  });
+  std::vector<LeaseId> with_marks;
+  for (auto& [id, lease] : leases_) {
+    if (lease.progress.CanSettle(settled)) with_marks.push_back(id);
+  }
+  std::ranges::sort(with_marks);  // the table's order is not the same everywhere
+  for (const LeaseId id : with_marks) ReportLease(id, leases_.at(id), now, out);
+  SettleSteps(now, out);  // after the leases: one heartbeat says both
+  LeaveWhenSettled(now, out);
+  rows_.SendWaitingPushes(now, out);
+}
+
+bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
+  return lost_.ok() && !leaving_ && rows_.PullHere(table, keys, rows);
+}
+
+std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {
+  if (!lost_.ok() || leaving_) return std::nullopt;
+  return rows_.PushHere(table, keys, gradients, gate_.clock());
+}
+
+void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
+  if (!Refuse(call.call, out)) rows_.Push(std::move(call), gate_.clock(), now, out);
+}
+
+void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
+  if (Refuse(call.call, out) || !rows_.Localize(call, now, out)) return;
+  if (cluster_.admitted() && cluster_.IsConnected(kCoordinator)) SendJoin(now, out);
+}
+
+void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out) {
+  if (!cluster_.admitted()) return;
+  if (!lease_.Valid(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
+  rows_.own().Receive(std::move(input), now, out);
+}
+
+// Not at once: the caller that asked is not ready before the end of its step.
+void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
+  if (Status lost = rows_.own().TakeLost(); !lost.ok()) LoseSession(std::move(lost), out);
+  while (lost_.ok()) {
+    std::optional<Message> answer = rows_.own().NextAnswer();
+    if (!answer) return;
+    std::visit([&](auto&& body) { OnMessage(cluster_.self(), std::move(body), now, out); }, *std::move(answer));
   }
 }
 

@@ -13,50 +13,36 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
-#include <unordered_map>
-#include <variant>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/core/keys/key_index.h"
 #include "ps/core/keys/location_cache.h"
 #include "ps/core/keys/seen_versions.h"
-#include "ps/core/keys/unique_keys.h"
 #include "ps/core/link/fenced_inbox.h"
-#include "ps/core/link/link.h"
 #include "ps/core/link/liveness_lease.h"
 #include "ps/core/link/request_book.h"
-#include "ps/core/link/row_links.h"
 #include "ps/core/membership/cluster_view.h"
 #include "ps/core/membership/coordinator_notices.h"
-#include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
-#include "ps/core/protocol/limits.h"
 #include "ps/core/protocol/message_rights.h"
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
-#include "ps/core/rows/cut_part.h"
 #include "ps/core/rows/row_node.h"
 #include "ps/core/worker/lease_progress.h"
 #include "ps/core/worker/metric_queue.h"
-#include "ps/core/worker/operations/localize_calls.h"
-#include "ps/core/worker/operations/pull_calls.h"
-#include "ps/core/worker/operations/push_window.h"
-#include "ps/core/worker/operations/route_groups.h"
 #include "ps/core/worker/step_gate.h"
 #include "ps/core/worker/step_log.h"
 #include "ps/core/worker/worker_io.h"
-#include "ps/store/table_store.h"
-#include "ps/types/localize_result.h"
+#include "ps/core/worker/worker_rows.h"
 
 namespace attune::ps {
 
@@ -81,7 +67,9 @@ class WorkerCore {
   // empty. What is named here may be written to until the reply is handed over, with its rows there; or `from` has been
   // disconnected; or the shell has revoked the place, because WorkerOutputs::revoke asks for it or because the call is
   // about to be completed with an error. No second place is given meanwhile, and the core leaves the rows alone.
-  std::span<float> PlaceOf(NodeId from, RequestId request, size_t values);
+  std::span<float> PlaceOf(NodeId from, RequestId request, size_t values) {
+    return rows_.PlaceOf(from, request, values);
+  }
 
   NodeId node() const { return cluster_.self(); }  // 0 before the welcome
   const ShardMap& map() const { return cluster_.map(); }
@@ -97,13 +85,13 @@ class WorkerCore {
   uint64_t notices_ignored() const { return notices_.ignored(); }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
-  size_t open_pushes() const { return pushes_.size(); }  // not settled, the ones waiting for room included
-  const Status& status() const { return lost_; }         // not OK: session lost
-  const RowNode& rows() const { return rows_; }          // owned here
-  const LocationCache& locations() const { return locations_; }
+  size_t open_pushes() const { return rows_.pushes().size(); }  // not settled, the ones waiting for room included
+  const Status& status() const { return lost_; }                // not OK: session lost
+  const RowNode& rows() const { return rows_.own().rows(); }    // owned here
+  const LocationCache& locations() const { return rows_.hints().owners(); }
   // Of pushes to other nodes, since the last call: one row of a message is measured, where its version at the last pull
   // is known.
-  Staleness TakeStaleness() { return std::exchange(staleness_, {}); }
+  Staleness TakeStaleness() { return rows_.TakeStaleness(); }
 
  private:
   struct OpenLease {
@@ -134,27 +122,31 @@ class WorkerCore {
   void On(FlushCall call, MonotonicTime now, WorkerOutputs& out);
   void On(SaveCall call, MonotonicTime now, WorkerOutputs& out);
   void On(LeaveCall call, MonotonicTime now, WorkerOutputs& out);
-  // worker_localize.cpp
-  void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
-  // worker_push.cpp, worker_pull.cpp
-  void On(PullCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(CancelPull call, MonotonicTime now, WorkerOutputs& out);
-  void On(RowsRevoked input, MonotonicTime now, WorkerOutputs& out);
+  // About rows.
+  template <typename Call>
+  void On(Call call, MonotonicTime now, WorkerOutputs& out) {
+    if constexpr (std::is_same_v<Call, PullCall>) {
+      if (Refuse(call.call, out)) return;
+    }
+    rows_.On(std::move(call), now, out);
+  }
   void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
   // worker_core.cpp
   void On(Received input, MonotonicTime now, WorkerOutputs& out);
   void On(PeerConnected input, MonotonicTime now, WorkerOutputs& out);
   void On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out);
   void On(Timer input, MonotonicTime now, WorkerOutputs& out);
 
-  // Messages. Those a worker never gets fall into the template and are ignored.
+  // Messages about rows, and those that a worker never gets, which are ignored.
   template <typename Other>
-  void OnMessage(NodeId, Other&&, MonotonicTime, WorkerOutputs&) {}
-  void OnMessage(NodeId from, PushAck&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, PushRefused&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, PullReply&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, PullRefused&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, Moved&& message, MonotonicTime now, WorkerOutputs& out);
+  void OnMessage(NodeId from, Other&& message, MonotonicTime now, WorkerOutputs& out) {
+    if constexpr (requires { rows_.OnMessage(from, std::move(message), now, out); }) {
+      if (rows_.OnMessage(from, std::move(message), now, out)) AfterPushesSettled(now, out);
+    } else if constexpr (requires { rows_.own().Cut(std::move(message), now, out); }) {
+      rows_.own().Cut(std::move(message), now, out);
+    }
+  }
   void OnMessage(NodeId from, Welcome&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, JoinRefused&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, MapUpdate&& message, MonotonicTime now, WorkerOutputs& out);
@@ -162,10 +154,6 @@ class WorkerCore {
   void OnMessage(NodeId from, Promise&& message, MonotonicTime now, WorkerOutputs& out);
   void OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out);
   void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, Mark&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, WriteSnapshot&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, CutEnded&& message, MonotonicTime now, WorkerOutputs& out);
-  void Forward(CutPart::Outputs& cut, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, StillWorking&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
@@ -176,40 +164,10 @@ class WorkerCore {
   void OnMessage(NodeId from, GoalReached&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, WorkerOutputs& out);
 
-  // Pushes.
-  void SendWaitingPushes(MonotonicTime now, WorkerOutputs& out);
-  void SendWhole(const PushWindow::Push& push, MonotonicTime now, WorkerOutputs& out);
-  void SendOpenKeys(const PushWindow::Push& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out);
-  void SendPart(const PushWindow::Push& push, PushPart part, MonotonicTime now, WorkerOutputs& out);
-  bool ApplyHere(const PushWindow::Push& push, const PushPart& part);
-  void Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
-              WorkerOutputs& out);
-  void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
-  size_t KeysPerMessage(uint32_t dim) const;
-
-  // Rows of this node (worker_rows.cpp).
+  // Rows.
   void OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out);
-  void TakeUpWhatWaited(MonotonicTime now, WorkerOutputs& out);
-  void ToRows(Message message, MonotonicTime now, WorkerOutputs& out);  // an operation of this worker
-  void Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out);
   void AnswerSelf(MonotonicTime now, WorkerOutputs& out);
-  void AdoptRows(MonotonicTime now, WorkerOutputs& out);
-  void ConnectMembers(std::span<const NodeId> gone, WorkerOutputs& out);
-  void SendReport(WorkerOutputs& out);
-  TableStore* StoreOf(TableId table) const;  // null: no row of the table is here
-  void Learn(TableId table, std::span<const Key> keys, NodeId owner);
-  uint64_t RowBytes(TableId table) const;
-  uint64_t RowBytesUsed() const;
-
-  // Localize.
-  void BeginLocalize(LocalizeCalls::Waiting call, MonotonicTime now, WorkerOutputs& out);
-  void SendLocalize(TableId table, Slice<Key> keys, MonotonicTime now, WorkerOutputs& out);
-
-  // Pulls.
-  void PullPart(const PullCall& call, NodeId to, std::span<const uint32_t> places, MonotonicTime now,
-                WorkerOutputs& out);
-  PullCalls::Sender PullSender(MonotonicTime now) const;
-  void SendPull(NodeId to, Pull& message, MonotonicTime now, WorkerOutputs& out);
+  void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
 
   // Calls, requests, time.
   bool Refuse(CallId call, WorkerOutputs& out);  // completes at once when the session cannot take calls
@@ -229,48 +187,24 @@ class WorkerCore {
   void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
   void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
   Heartbeat NextHeartbeat();
-  std::vector<NodeId> Unreached() const;
   void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
-  void Reissue(MonotonicTime now, WorkerOutputs& out);
   void CompleteJoin(WorkerOutputs& out);
   void LoseSession(Status status, WorkerOutputs& out);
   void EndOverdueCalls(MonotonicTime now, WorkerOutputs& out);
   void SendAgain(MonotonicTime now, WorkerOutputs& out);
   void SkipPause(MonotonicTime now);
-  void AskForMap(MonotonicTime now, WorkerOutputs& out);
   void WakeBy(MonotonicTime time) { next_wake_ = std::min(next_wake_, time); }
   Duration NextBackoff(Duration backoff) const;
 
   WorkerOptions options_;
   ClusterView cluster_;
+  LivenessLease lease_;
+  WorkerRows rows_;
   uint32_t servers_expected_ = 0, servers_joined_ = 0;
   Status lost_;
   bool leaving_ = false;
   bool left_ = false;
   MonotonicTime join_sent_{};
-
-  std::unordered_map<TableId, uint32_t> dims_;
-  std::map<TableId, TableSpec> specs_;
-
-  // Rows owned here.
-  RowNode rows_;
-  CutPart cut_{std::nullopt};  // rows owned here go into the snapshots of their homes
-  RowLinks links_;
-  bool takes_rows_wanted_ = false, takes_rows_ = false;  // asked for; as the map says
-  std::set<NodeId> dialed_;                              // members that this node keeps a link to
-  std::deque<Message> to_self_;                          // answers of rows_ to this worker's own operations
-  Status rows_lost_;                                     // what they cannot continue for
-  uint64_t report_ = 0;
-  LocationCache locations_;
-  SeenVersions seen_;
-  Staleness staleness_;
-
-  PushWindow pushes_;
-  RouteGroups routes_;
-  UniqueKeys unique_;
-
-  PullCalls pulls_;
-  LocalizeCalls localizes_;
 
   std::map<CallId, OpenCall> calls_;
   std::set<DataSetId> when_due_;  // data sets that are evaluated on the way
@@ -289,11 +223,9 @@ class WorkerCore {
   uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
   RightsCheck rights_{Party::kWorker};
   CoordinatorNotices notices_;
-  LivenessLease lease_;
   FencedInbox fenced_;   // while the lease has run out
   MonotonicTime now_{};  // of the step in progress
   MonotonicTime next_heartbeat_ = kNever;
-  MonotonicTime map_asked_{};
   std::deque<Received> held_;         // row messages sent under a newer map than this node's
   MonotonicTime next_wake_ = kNever;  // earliest deadline or re-issue; recomputed when passed
 };

@@ -23,13 +23,13 @@ void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
 
 // What has ended so far counts once its pushes are settled.
 void WorkerCore::MarkClock(MonotonicTime now, WorkerOutputs& out) {
-  steps_.Mark(gate_.clock(), pushes_.last_issued());
+  steps_.Mark(gate_.clock(), rows_.pushes().last_issued());
   SettleSteps(now, out);
 }
 
 void WorkerCore::SettleSteps(MonotonicTime now, WorkerOutputs& out) {
-  const bool risen =
-      steps_.Settle(options_.mutations.clock_before_acknowledged ? pushes_.last_issued() : pushes_.SettledBelow());
+  const bool risen = steps_.Settle(options_.mutations.clock_before_acknowledged ? rows_.pushes().last_issued()
+                                                                                : rows_.pushes().SettledBelow());
   if (risen && gate_.report_at_once()) SendHeartbeat(now, out);
 }
 

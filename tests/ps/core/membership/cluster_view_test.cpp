@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace attune::ps {
@@ -79,6 +80,20 @@ TEST(ClusterView, AServerWithoutAConnectionIsNamed) {
   EXPECT_EQ(view.ServerNotConnected(), NodeId());
   view.SetDisconnected(kFirst);
   EXPECT_EQ(view.ServerNotConnected(), kFirst);
+}
+
+TEST(ClusterView, ANewerMapIsAskedForOnceInAWhile) {
+  using std::chrono::seconds;
+  ClusterView view(seconds(2));
+  view.Adopt(Map(6, {kFirst}, {kFirst}));
+  std::vector<Outgoing> send;
+  view.AskForNewerMap(MonotonicTime(seconds(10)), send);
+  EXPECT_TRUE(send.empty()) << "no coordinator is connected";
+  view.SetConnected(kCoordinator);
+  for (int at = 10; at < 14; ++at) view.AskForNewerMap(MonotonicTime(seconds(at)), send);
+  ASSERT_EQ(send.size(), 2U);
+  EXPECT_EQ(send[0].to, kCoordinator);
+  EXPECT_EQ(std::get<MapRequest>(send[0].message).have, MapVersion(1, 6));
 }
 
 }  // namespace
