@@ -1,9 +1,7 @@
-// Calls that the coordinator answers, and data leases.
-#include <algorithm>
-#include <utility>
+#include "ps/core/worker/worker_calls.h"
 
+#include "base/pause_watch.h"
 #include "ps/core/protocol/limits.h"
-#include "ps/core/worker/worker_core.h"
 
 namespace attune::ps {
 namespace {
@@ -15,18 +13,8 @@ Status TooLong(const char* what, size_t bytes, size_t bytes_max) {
 
 }  // namespace
 
-bool WorkerCore::Refuse(CallId call, WorkerOutputs& out) {
-  Status status = lost_;
-  if (status.ok() && leaving_) {
-    status = Error(StatusCode::kFailedPrecondition, "this worker is leaving the job; no further calls are taken");
-  }
-  if (status.ok()) return false;
-  out.completions.push_back({.call = call, .status = std::move(status), .result = {}});
-  return true;
-}
-
-void WorkerCore::Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
-                     WorkerOutputs& out) {
+void WorkerCalls::Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
+                      WorkerOutputs& out) {
   if (requests_.open().size() >= kRequestsInFlightMax) {
     out.completions.push_back(
         {.call = call,
@@ -40,37 +28,70 @@ void WorkerCore::Ask(CallId call, MonotonicTime deadline, std::string what, Mess
   Request(call.value(), deadline, std::move(message), now, out);
 }
 
-void WorkerCore::Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now,
-                         WorkerOutputs& out) {
+void WorkerCalls::Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now,
+                          WorkerOutputs& out) {
   const RequestId request = requests_.Enter(call, deadline, std::move(message), now, options_.reissue_after);
   WakeBy(now + options_.reissue_after);
-  if (cluster_.admitted() && cluster_.IsConnected(kCoordinator)) {
-    out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
-  }
+  if (cluster_.admitted()) Send(request, now, out);
 }
 
-void WorkerCore::EndCall(CallId call, Status status, CallResult result, WorkerOutputs& out) {
+void WorkerCalls::End(CallId call, Status status, CallResult result, WorkerOutputs& out) {
   if (calls_.erase(call) == 0) return;
   out.completions.push_back({.call = call, .status = std::move(status), .result = std::move(result)});
 }
 
-void WorkerCore::On(JoinCall call, MonotonicTime, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
-  calls_[call.call] = {.deadline = call.deadline, .what = "joining the job"};
-  WakeBy(call.deadline);
-  join_call_ = call.call;
-  CompleteJoin(out);
+void WorkerCalls::Send(RequestId request, MonotonicTime now, WorkerOutputs& out) const {
+  if (!cluster_.IsConnected(kCoordinator)) return;
+  out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
 }
 
-void WorkerCore::CompleteJoin(WorkerOutputs& out) {
-  if (!join_call_ || !cluster_.admitted() || !cluster_.formed()) return;
-  if (cluster_.ServerNotConnected() != NodeId()) return;
-  if (!gate_.in_step()) return;  // rows are being copied before this step: pushes of the program would be in them
-  EndCall(*std::exchange(join_call_, std::nullopt), OkStatus(), {}, out);
+void WorkerCalls::OpenStep(CallId call, MonotonicTime deadline, std::string what) {
+  Open(call, deadline, std::move(what));
+  step_calls_.push_back(call);
 }
 
-void WorkerCore::On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
+void WorkerCalls::EndSteps(WorkerOutputs& out) {
+  for (const CallId call : std::exchange(step_calls_, {})) End(call, OkStatus(), {}, out);
+}
+
+void WorkerCalls::GiveUp(CallId call, const std::string& why, WorkerOutputs& out) {
+  requests_.Abandon(call.value());
+  std::erase_if(flushes_, [&](const Flush& flush) { return flush.call == call; });
+  End(call, Error(StatusCode::kDeadlineExceeded, calls_.at(call).what + ": " + why), {}, out);
+}
+
+void WorkerCalls::Postpone(Duration pause) {
+  for (auto& [call, open] : calls_) open.deadline = MovedBy(pause, open.deadline);
+  for (auto& [request, open] : requests_.open()) open.deadline = MovedBy(pause, open.deadline);
+}
+
+void WorkerCalls::EndAll(const Status& status, WorkerOutputs& out) {
+  for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
+  calls_.clear();
+  metrics_.Clear();
+  leases_.Clear();
+  flushes_.clear();
+  step_calls_.clear();
+}
+
+void WorkerCalls::SendAgain(MonotonicTime now, WorkerOutputs& out) {
+  for (auto& [request, open] : requests_.open()) {
+    if (now >= open.send_again) {
+      Send(request, now, out);
+      open.backoff = std::min(open.backoff * 2, options_.reissue_after_max);
+      open.send_again = now + open.backoff;
+    }
+    WakeBy(open.send_again);
+  }
+}
+
+void WorkerCalls::SendAll(MonotonicTime now, WorkerOutputs& out) const {
+  for (const auto& [request, open] : requests_.open()) {
+    out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
+  }
+}
+
+void WorkerCalls::On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out) {
   Status status;
   if (call.spec.name.empty() || call.spec.name.size() > kNameBytesMax) {
     status = TooLong("opening table: a name", call.spec.name.size(), kNameBytesMax);
@@ -87,16 +108,16 @@ void WorkerCore::On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out) {
   Ask(call.call, call.deadline, std::move(what), OpenTable{.header = {}, .spec = std::move(call.spec)}, now, out);
 }
 
-void WorkerCore::OnMessage(NodeId, TableOpened&& message, MonotonicTime, WorkerOutputs& out) {
+void WorkerCalls::OnMessage(TableOpened&& message, MonotonicTime, WorkerOutputs& out) {
   const auto request = requests_.AnsweredAs<OpenTable>(message.request);
   if (!request) return;
   const TableSpec& spec = std::get<OpenTable>(request->message).spec;
   rows_.OpenTable(message.table, spec);
-  EndCall(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
+  End(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
 }
 
 // A table that is being loaded takes as long as it takes, while its servers are alive.
-void WorkerCore::OnMessage(NodeId, StillWorking&& message, MonotonicTime now, WorkerOutputs&) {
+void WorkerCalls::OnMessage(StillWorking&& message, MonotonicTime now, WorkerOutputs&) {
   const auto open = requests_.open().find(message.request);
   if (open == requests_.open().end()) return;
   const auto call = calls_.find(CallId(open->second.call));
@@ -105,8 +126,7 @@ void WorkerCore::OnMessage(NodeId, StillWorking&& message, MonotonicTime now, Wo
   WakeBy(call->second.deadline);
 }
 
-void WorkerCore::On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
+void WorkerCalls::On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out) {
   if (call.name.size() > kNameBytesMax) {
     out.completions.push_back({.call = call.call,
                                .status = TooLong("opening data set: a name", call.name.size(), kNameBytesMax),
@@ -118,109 +138,108 @@ void WorkerCore::On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out)
       OpenDataSet{.header = {}, .name = std::move(call.name), .options = call.options}, now, out);
 }
 
-void WorkerCore::OnMessage(NodeId, DataSetOpened&& message, MonotonicTime, WorkerOutputs& out) {
+void WorkerCalls::OnMessage(DataSetOpened&& message, MonotonicTime, WorkerOutputs& out) {
   const auto request = requests_.AnsweredAs<OpenDataSet>(message.request);
   if (!request) return;
-  if (message.options.when_due) when_due_.insert(message.data_set);
-  EndCall(CallId(request->call), OkStatus(), DataSetResult{.data_set = message.data_set, .options = message.options},
-          out);
+  if (message.options.when_due) leases_.MarkWhenDue(message.data_set);
+  End(CallId(request->call), OkStatus(), DataSetResult{.data_set = message.data_set, .options = message.options}, out);
 }
 
 // --- leases
 
-void WorkerCore::On(LeaseCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
+void WorkerCalls::On(LeaseCall call, MonotonicTime now, WorkerOutputs& out) {
   Ask(call.call, call.deadline, "asking for a data lease", LeaseRequest{.header = {}, .data_set = call.data_set}, now,
       out);
 }
 
-void WorkerCore::OnMessage(NodeId, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out) {
+void WorkerCalls::OnMessage(LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out) {
   const auto request = requests_.AnsweredAs<LeaseRequest>(message.request);
   if (!request) return;
   if (request->abandoned || !calls_.contains(CallId(request->call))) {
     // No caller waits for it any more.
-    Request(0, kNever, LeaseReturn{.header = {}, .lease = message.lease, .position = message.begin}, now, out);
-    return;
+    return Notify(LeaseReturn{.header = {}, .lease = message.lease, .position = message.begin}, now, out);
   }
-  // The coordinator did not count it in the floor until now.
-  if (std::ranges::all_of(leases_, [](const auto& held) { return held.second.when_due; })) gate_.LiftTo(message.floor);
-  leases_.insert_or_assign(message.lease, OpenLease{.progress = LeaseProgress(message.begin, message.end),
-                                                    .when_due = when_due_.contains(message.data_set)});
-  EndCall(CallId(request->call), OkStatus(),
-          LeaseResult{.lease = message.lease, .epoch = message.epoch, .begin = message.begin, .end = message.end}, out);
+  if (leases_.Add(message)) steps_.LiftTo(message.floor);
+  End(CallId(request->call), OkStatus(),
+      LeaseResult{.lease = message.lease, .epoch = message.epoch, .begin = message.begin, .end = message.end}, out);
 }
 
-void WorkerCore::OnMessage(NodeId, LeasesEnded&& message, MonotonicTime, WorkerOutputs& out) {
+void WorkerCalls::OnMessage(LeasesEnded&& message, MonotonicTime, WorkerOutputs& out) {
   const auto request = requests_.AnsweredAs<LeaseRequest>(message.request);
   if (!request) return;
-  EndCall(CallId(request->call),
-          Error(StatusCode::kOutOfRange, message.reason == LeasesEndReason::kAllDone
-                                             ? "all items of the data set are done"
-                                             : "the job's goal is reached; there are no more items"),
-          {}, out);
+  End(CallId(request->call),
+      Error(StatusCode::kOutOfRange, message.reason == LeasesEndReason::kAllDone
+                                         ? "all items of the data set are done"
+                                         : "the job's goal is reached; there are no more items"),
+      {}, out);
 }
 
-void WorkerCore::On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out) {
-  const auto it = leases_.find(call.lease);
-  if (it == leases_.end() || it->second.ended) return;
-  it->second.progress.Advance(call.position, rows_.pushes().last_issued());
-  ReportLease(call.lease, it->second, now, out);
+void WorkerCalls::On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out) {
+  auto report = leases_.Advance(call.lease, call.position, false, PushesOfLeases());
+  if (report) Notify(*std::move(report), now, out);
 }
 
-void WorkerCore::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
-  const auto it = leases_.find(call.lease);
-  if (it == leases_.end() || it->second.ended) return;
-  it->second.progress.Advance(call.position, rows_.pushes().last_issued());
-  it->second.ended = true;
-  ReportLease(call.lease, it->second, now, out);
+void WorkerCalls::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
+  auto report = leases_.Advance(call.lease, call.position, true, PushesOfLeases());
+  if (report) Notify(*std::move(report), now, out);
 }
 
-// Takes over positions whose pushes are settled; ends the lease when that was the last of it.
-void WorkerCore::ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out) {
-  const SequenceNumber settled =
-      options_.mutations.done_before_acknowledged ? rows_.pushes().last_issued() : rows_.pushes().SettledBelow();
-  lease.progress.Settle(settled);
-  if (!lease.ended || !lease.progress.settled()) return;
-  Message report = LeaseDone{.header = {}, .lease = id};
-  if (!lease.progress.complete()) {
-    report = LeaseReturn{.header = {}, .lease = id, .position = lease.progress.done()};
+HeldLeases::Pushes WorkerCalls::PushesOfLeases() const {
+  const PushWindow& pushes = rows_.pushes();
+  return {.issued = pushes.last_issued(),
+          .settled = options_.mutations.done_before_acknowledged ? pushes.last_issued() : pushes.SettledBelow()};
+}
+
+void WorkerCalls::OnPushesSettled(MonotonicTime now, WorkerOutputs& out) {
+  const SequenceNumber settled = rows_.pushes().SettledBelow();
+  std::erase_if(flushes_, [&](const Flush& flush) {
+    if (flush.after > settled) return false;
+    End(flush.call, OkStatus(), {}, out);
+    return true;
+  });
+  leases_.Settle(settled, [&](Message report) { Notify(std::move(report), now, out); });
+}
+
+void WorkerCalls::DescribeIn(Heartbeat& heartbeat) const {
+  leases_.ForEach(
+      [&](LeaseId id, uint64_t position) { heartbeat.leases.push_back({.lease = id, .position = position}); });
+  // Leases whose end no coordinator has confirmed: a new one may not know of it, and after a broken connection this may
+  // arrive before that, with a clock which says that their steps are over.
+  for (const auto& [request, open] : requests_.open()) {
+    if (options_.mutations.ends_forgotten || heartbeat.leases.size() >= kLeasesPerWorkerMax) break;
+    if (const auto* done = std::get_if<LeaseDone>(&open.message)) {
+      heartbeat.leases.push_back({.lease = done->lease, .position = UINT64_MAX});
+    } else if (const auto* returned = std::get_if<LeaseReturn>(&open.message)) {
+      heartbeat.leases.push_back({.lease = returned->lease, .position = returned->position});
+    }
   }
-  leases_.erase(id);
-  Request(0, kNever, std::move(report), now, out);
 }
 
 // --- metrics
 
-void WorkerCore::On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (!lost_.ok() || leaving_) return;
+void WorkerCalls::On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out) {
   const std::string name = call.name;
-  if (auto report = metrics_.Add(name, std::move(call))) SendMetric(*report, now, out);
+  SendMetric(metrics_.Add(name, std::move(call)), now, out);
 }
 
-void WorkerCore::OnMetricAnswered(const std::string& name, MonotonicTime now, WorkerOutputs& out) {
-  if (auto report = metrics_.Answered(name)) SendMetric(*report, now, out);
-}
-
-void WorkerCore::SendMetric(const ReportMetricCall& report, MonotonicTime now, WorkerOutputs& out) {
-  Request(0, kNever, ReportMetric{.header = {}, .name = report.name, .value = report.value}, now, out);
+void WorkerCalls::SendMetric(const std::optional<ReportMetricCall>& report, MonotonicTime now, WorkerOutputs& out) {
+  if (report) Notify(ReportMetric{.header = {}, .name = report->name, .value = report->value}, now, out);
 }
 
 // --- flush, save, leave
 
-void WorkerCore::On(FlushCall call, MonotonicTime, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
+void WorkerCalls::On(FlushCall call, MonotonicTime, WorkerOutputs& out) {
   const SequenceNumber issued = rows_.pushes().last_issued();
   if (rows_.pushes().empty()) {
     out.completions.push_back({.call = call.call, .status = OkStatus(), .result = {}});
     return;
   }
-  calls_[call.call] = {.deadline = call.deadline, .what = "flush"};
+  Open(call.call, call.deadline, "flush");
   WakeBy(call.deadline);
   flushes_.push_back({.call = call.call, .after = issued});
 }
 
-void WorkerCore::On(SaveCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
+void WorkerCalls::On(SaveCall call, MonotonicTime now, WorkerOutputs& out) {
   if (call.directory.empty() || call.directory.size() > kPathBytesMax) {
     out.completions.push_back(
         {.call = call.call,
@@ -233,39 +252,37 @@ void WorkerCore::On(SaveCall call, MonotonicTime now, WorkerOutputs& out) {
       out);
 }
 
-void WorkerCore::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (Refuse(call.call, out)) return;
-  leaving_ = true;
-  leave_call_ = call.call;
-  drained_ = call.drained;
-  calls_[call.call] = {.deadline = call.deadline, .what = "leaving the job"};
+void WorkerCalls::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
+  leave_ = Leaving{.call = call.call, .drained = call.drained};
+  Open(call.call, call.deadline, "leaving the job");
   WakeBy(call.deadline);
   if (!cluster_.admitted()) {  // never was a member
-    EndCall(call.call, OkStatus(), {}, out);
+    End(call.call, OkStatus(), {}, out);
     return;
   }
   // What still comes goes back.
   rows_.own().EndCalls(Error(StatusCode::kFailedPrecondition, "localize: this worker is leaving the job"), out);
-  std::vector<LeaseId> held;
-  for (const auto& [id, lease] : leases_) held.push_back(id);
-  for (const LeaseId id : held) On(EndLease{.lease = id, .position = leases_.at(id).progress.named()}, now, out);
+  leases_.EndAll(PushesOfLeases(), [&](Message report) { Notify(std::move(report), now, out); });
   LeaveWhenSettled(now, out);
 }
 
-void WorkerCore::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
-  if (!leave_call_ || leave_sent_ || !rows_.pushes().empty() || !leases_.empty()) return;
+void WorkerCalls::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
+  if (!leave_ || leave_->sent || !rows_.pushes().empty() || !leases_.empty()) return;
   if (requests_.Has<LeaseDone>() || requests_.Has<LeaseReturn>() || requests_.Has<ReportMetric>()) return;
-  const auto call = calls_.find(*leave_call_);
+  const auto call = calls_.find(leave_->call);
   const MonotonicTime deadline = call == calls_.end() ? kNever : call->second.deadline;
-  leave_sent_ = true;
-  Request(leave_call_->value(), deadline, Leave{.header = {}, .steps = steps_.steps(), .drained = drained_}, now, out);
+  leave_->sent = true;
+  Request(leave_->call.value(), deadline, Leave{.header = {}, .steps = steps_.ended(), .drained = leave_->drained}, now,
+          out);
 }
 
-void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutputs& out) {
+void WorkerCalls::OnMessage(Done&& message, MonotonicTime now, WorkerOutputs& out) {
   const auto request = requests_.AnsweredAs<LeaseDone, LeaseReturn, ReportMetric, SaveTables, Leave>(message.request);
   if (!request) return;
-  if (const auto* metric = std::get_if<ReportMetric>(&request->message)) OnMetricAnswered(metric->name, now, out);
-  if (request->call != 0) EndCall(CallId(request->call), OkStatus(), {}, out);
+  if (const auto* metric = std::get_if<ReportMetric>(&request->message)) {
+    SendMetric(metrics_.Answered(metric->name), now, out);
+  }
+  if (request->call != 0) End(CallId(request->call), OkStatus(), {}, out);
   if (std::holds_alternative<Leave>(request->message)) {
     left_ = true;
     return;
@@ -273,14 +290,16 @@ void WorkerCore::OnMessage(NodeId, Done&& message, MonotonicTime now, WorkerOutp
   LeaveWhenSettled(now, out);
 }
 
-void WorkerCore::OnMessage(NodeId, Refused&& message, MonotonicTime now, WorkerOutputs& out) {
+void WorkerCalls::OnMessage(Refused&& message, MonotonicTime now, WorkerOutputs& out) {
   const auto request = requests_.Answered(message.request);
   if (!request) return;
-  if (const auto* metric = std::get_if<ReportMetric>(&request->message)) OnMetricAnswered(metric->name, now, out);
+  if (const auto* metric = std::get_if<ReportMetric>(&request->message)) {
+    SendMetric(metrics_.Answered(metric->name), now, out);
+  }
   if (request->call != 0) {
     const CallId call(request->call);
     const auto it = calls_.find(call);
-    if (it != calls_.end()) EndCall(call, Annotate(message.status, it->second.what), {}, out);
+    if (it != calls_.end()) End(call, Annotate(message.status, it->second.what), {}, out);
   }
   LeaveWhenSettled(now, out);
 }

@@ -9,7 +9,11 @@
 namespace attune::ps {
 
 WorkerCore::WorkerCore(WorkerOptions options)
-    : options_(std::move(options)), cluster_(options_.reissue_after), rows_(options_, cluster_, lease_) {}
+    : options_(std::move(options)),
+      cluster_(options_.reissue_after),
+      rows_(options_, cluster_, lease_),
+      steps_(options_.mutations.clock_before_acknowledged, options_.mutations.no_step_gate),
+      calls_(options_, cluster_, rows_, steps_) {}
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -22,12 +26,12 @@ void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) 
 }
 
 MonotonicTime WorkerCore::WakeAt() const {
-  if (!lost_.ok() || left_) return kNever;
-  return std::min(next_wake_, rows_.WakeAt());
+  if (over()) return kNever;
+  return std::min({next_wake_, rows_.WakeAt(), calls_.WakeAt()});
 }
 
 void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
-  if (!lost_.ok() || left_) return;
+  if (over()) return;
   if (rights_.Refuses(input.message, input.from, PartyOf(input.from, cluster_.map()), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
   if (input.from == kCoordinator && input.term != 0) {
@@ -52,7 +56,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
 // --- connections
 
 void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) {
-  if (!lost_.ok() || left_) return;
+  if (over()) return;
   cluster_.SetConnected(input.peer);
   if (input.peer == kCoordinator) {
     return SendJoin(now, out);
@@ -90,14 +94,10 @@ void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerO
   if (!cluster_.admitted()) {
     cluster_.SetSelf(message.node);
     rows_.own().SetSelf(message.node);
-    gate_ = StepGate();        // a coordinator that was lost before the job had formed may have said otherwise
-    gate_.Join(message.sync);  // a joining member does not hold up those who are far ahead
-    steps_.StartAt(gate_.clock());
+    steps_.Join(message.sync);
   }
   SendHeartbeat(now, out);
-  for (const auto& [request, open] : requests_.open()) {
-    out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
-  }
+  calls_.SendAll(now, out);
   AdoptSync(message.sync, now, out);
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
 }
@@ -124,7 +124,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
                                                      std::to_string(cluster_.map().shard_count())});
   }
   if (!map.Contains(cluster_.self())) {
-    if (leaving_) return;
+    if (calls_.leaving()) return;
     return LoseSession(Error(StatusCode::kAborted, "this worker (node " + std::to_string(cluster_.self().value()) +
                                                        ") is no longer a member of the job; start it again"),
                        out);
@@ -154,27 +154,11 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
 Heartbeat WorkerCore::NextHeartbeat() {
   Heartbeat heartbeat{.number = ++heartbeat_,
                       .map_version = cluster_.map().version,
-                      .steps = steps_.settled_steps(),
-                      .clock = steps_.settled_clock(),
-                      .begun = gate_.begun(),
-                      .promised = gate_.promise(),
-                      .loss_sum = steps_.loss_sum(),
-                      .loss_samples = steps_.loss_samples(),
-                      .samples = steps_.samples(),
                       .acked_below = rows_.pushes().AckedBelow(),
                       .leases = {},
                       .unreached = rows_.own().Unreached()};
-  for (const auto& [id, lease] : leases_) heartbeat.leases.push_back({.lease = id, .position = lease.progress.done()});
-  // Leases whose end no coordinator has confirmed: a new one may not know of it, and after a broken connection this may
-  // arrive before that, with a clock which says that their steps are over.
-  for (const auto& [request, open] : requests_.open()) {
-    if (options_.mutations.ends_forgotten || heartbeat.leases.size() >= kLeasesPerWorkerMax) break;
-    if (const auto* done = std::get_if<LeaseDone>(&open.message)) {
-      heartbeat.leases.push_back({.lease = done->lease, .position = UINT64_MAX});
-    } else if (const auto* returned = std::get_if<LeaseReturn>(&open.message)) {
-      heartbeat.leases.push_back({.lease = returned->lease, .position = returned->position});
-    }
-  }
+  steps_.DescribeIn(heartbeat);
+  calls_.DescribeIn(heartbeat);
   return heartbeat;
 }
 
@@ -201,7 +185,7 @@ void WorkerCore::OnMessage(NodeId, Promise&&, MonotonicTime, WorkerOutputs& out)
   out.send.push_back(
       {.to = kCoordinator,
        .message = Promised{
-           .map = cluster_.map(), .standing = NextHeartbeat(), .sync = gate_.state(), .tables = {}, .mirror = {}}});
+           .map = cluster_.map(), .standing = NextHeartbeat(), .sync = gate().state(), .tables = {}, .mirror = {}}});
 }
 
 void WorkerCore::OnMessage(NodeId, GoalReached&& message, MonotonicTime, WorkerOutputs& out) {
@@ -213,25 +197,25 @@ void WorkerCore::LoseSession(Status status, WorkerOutputs& out) {
   if (!lost_.ok()) return;
   lost_ = status;
   rows_.EndAll(status, out);
-  for (const auto& [call, open] : calls_) out.completions.push_back({.call = call, .status = status, .result = {}});
+  calls_.EndAll(status, out);
   rows_.own().EndCalls(status, out);
-  calls_.clear();
-  metrics_.Clear();
-  leases_.clear();
-  flushes_.clear();
-  step_calls_.clear();
   next_wake_ = kNever;
   out.lost = std::move(status);
 }
 
 // --- time
 
-Duration WorkerCore::NextBackoff(Duration backoff) const { return std::min(backoff * 2, options_.reissue_after_max); }
-
 void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   next_wake_ = kNever;
-  if (!lost_.ok() || left_) return;
-  EndOverdueCalls(now, out);
+  if (over()) return;
+  rows_.EndOverdue(now, out);
+  calls_.EndOverdue(
+      now,
+      [&](CallId call, bool step) {
+        if (join_call_ == call) join_call_.reset();
+        return step ? steps_.WhatHolds(cluster_, !lease_.Valid(now)) : WhatIsMissing();
+      },
+      out);
   const auto silence = [&] {
     return cluster_.IsConnected(kCoordinator) ? "the coordinator has not answered" : WhatIsMissing();
   };
@@ -248,30 +232,7 @@ void WorkerCore::SkipPause(MonotonicTime now) {
   const Duration pause = PausedFor(next_heartbeat_, now, options_.heartbeat_interval);
   if (pause == Duration::zero()) return;
   rows_.Postpone(pause);
-  for (auto& [call, open] : calls_) open.deadline = MovedBy(pause, open.deadline);
-  for (auto& [request, open] : requests_.open()) open.deadline = MovedBy(pause, open.deadline);
-}
-
-void WorkerCore::EndOverdueCalls(MonotonicTime now, WorkerOutputs& out) {
-  rows_.EndOverdue(now, out);
-  std::vector<CallId> late;
-  for (const auto& [call, open] : calls_) {
-    if (now < open.deadline) {
-      WakeBy(open.deadline);
-    } else {
-      late.push_back(call);
-    }
-  }
-  for (const CallId call : late) {
-    requests_.Abandon(call.value());
-    std::erase_if(flushes_, [&](const Flush& flush) { return flush.call == call; });
-    if (join_call_ == call) join_call_.reset();
-    const bool step = std::erase(step_calls_, call) > 0;
-    EndCall(call,
-            Error(StatusCode::kDeadlineExceeded,
-                  calls_.at(call).what + ": " + (step ? WhatHoldsTheStep() : WhatIsMissing())),
-            {}, out);
-  }
+  calls_.Postpone(pause);
 }
 
 std::string WorkerCore::WhatIsMissing() const {
@@ -301,50 +262,30 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
     WakeBy(join_sent_ + options_.reissue_after);
   }
   rows_.SendAgain(now, out);
-  for (auto& [request, open] : requests_.open()) {
-    if (now >= open.send_again) {
-      if (cluster_.IsConnected(kCoordinator)) {
-        out.send.push_back({.to = kCoordinator, .message = requests_.Stamped(request, now)});
-      }
-      open.backoff = NextBackoff(open.backoff);
-      open.send_again = now + open.backoff;
-    }
-    WakeBy(open.send_again);
-  }
+  calls_.SendAgain(now, out);
 }
 
 // --- rows
 
 // acked_below has risen: what waited for it.
 void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
-  const SequenceNumber settled = rows_.pushes().SettledBelow();
-  std::erase_if(flushes_, [&](const Flush& flush) {
-    if (flush.after > settled) return false;
-    EndCall(flush.call, OkStatus(), {}, out);
-    return true;
-  });
-  std::vector<LeaseId> with_marks;
-  for (auto& [id, lease] : leases_) {
-    if (lease.progress.CanSettle(settled)) with_marks.push_back(id);
-  }
-  std::ranges::sort(with_marks);  // the table's order is not the same everywhere
-  for (const LeaseId id : with_marks) ReportLease(id, leases_.at(id), now, out);
-  SettleSteps(now, out);  // after the leases: one heartbeat says both
-  LeaveWhenSettled(now, out);
+  calls_.OnPushesSettled(now, out);
+  if (steps_.Settle(rows_.pushes()).report) SendHeartbeat(now, out);  // after the leases: one heartbeat says both
+  calls_.LeaveWhenSettled(now, out);
   rows_.SendWaitingPushes(now, out);
 }
 
 bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
-  return lost_.ok() && !leaving_ && rows_.PullHere(table, keys, rows);
+  return takes_calls() && rows_.PullHere(table, keys, rows);
 }
 
 std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {
-  if (!lost_.ok() || leaving_) return std::nullopt;
-  return rows_.PushHere(table, keys, gradients, gate_.clock());
+  if (!takes_calls()) return std::nullopt;
+  return rows_.PushHere(table, keys, gradients, gate().clock());
 }
 
 void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (!Refuse(call.call, out)) rows_.Push(std::move(call), gate_.clock(), now, out);
+  if (!Refuse(call.call, out)) rows_.Push(std::move(call), gate().clock(), now, out);
 }
 
 void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
@@ -366,6 +307,62 @@ void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
     if (!answer) return;
     std::visit([&](auto&& body) { OnMessage(cluster_.self(), std::move(body), now, out); }, *std::move(answer));
   }
+}
+
+// --- calls
+
+bool WorkerCore::Refuse(CallId call, WorkerOutputs& out) {
+  Status status = lost_;
+  if (status.ok() && calls_.leaving()) {
+    status = Error(StatusCode::kFailedPrecondition, "this worker is leaving the job; no further calls are taken");
+  }
+  if (status.ok()) return false;
+  out.completions.push_back({.call = call, .status = std::move(status), .result = {}});
+  return true;
+}
+
+void WorkerCore::On(JoinCall call, MonotonicTime, WorkerOutputs& out) {
+  if (Refuse(call.call, out)) return;
+  calls_.Open(call.call, call.deadline, "joining the job");
+  WakeBy(call.deadline);
+  join_call_ = call.call;
+  CompleteJoin(out);
+}
+
+void WorkerCore::CompleteJoin(WorkerOutputs& out) {
+  if (!join_call_ || !cluster_.admitted() || !cluster_.formed()) return;
+  if (cluster_.ServerNotConnected() != NodeId()) return;
+  if (!gate().in_step()) return;  // rows are being copied before this step: pushes of the program would be in them
+  calls_.End(*std::exchange(join_call_, std::nullopt), OkStatus(), {}, out);
+}
+
+void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
+  const bool waits = call.call != CallId();
+  if (waits ? Refuse(call.call, out) : !takes_calls()) return;
+  if (steps_.End(call.samples, call.loss, rows_.pushes()).report) SendHeartbeat(now, out);
+  if (waits) calls_.OpenStep(call.call, call.deadline, "beginning step " + std::to_string(gate().clock()));
+  BeginStep(now, out);
+  if (calls_.waits_for_step()) WakeBy(call.deadline);
+}
+
+void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
+  if (!lease_.Valid(now)) return;  // its data may be with others already
+  const WorkerSteps::Outcome outcome = steps_.TryBegin(rows_.pushes());
+  if (outcome.report) SendHeartbeat(now, out);
+  if (!outcome.begun) return;
+  CompleteJoin(out);
+  calls_.EndSteps(out);
+}
+
+void WorkerCore::AdoptSync(const SyncState& state, MonotonicTime now, WorkerOutputs& out) {
+  const WorkerSteps::News news = steps_.Adopt(state);
+  if (news == WorkerSteps::News::kNone) return;
+  if (news == WorkerSteps::News::kNewHold) SendHeartbeat(now, out);
+  BeginStep(now, out);
+}
+
+void WorkerCore::OnMessage(NodeId, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out) {
+  AdoptSync(message.sync, now, out);
 }
 
 }  // namespace attune::ps

@@ -13,9 +13,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <type_traits>
@@ -28,7 +26,6 @@
 #include "ps/core/keys/seen_versions.h"
 #include "ps/core/link/fenced_inbox.h"
 #include "ps/core/link/liveness_lease.h"
-#include "ps/core/link/request_book.h"
 #include "ps/core/membership/cluster_view.h"
 #include "ps/core/membership/coordinator_notices.h"
 #include "ps/core/protocol/ids.h"
@@ -37,12 +34,11 @@
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/row_node.h"
-#include "ps/core/worker/lease_progress.h"
-#include "ps/core/worker/metric_queue.h"
 #include "ps/core/worker/step_gate.h"
-#include "ps/core/worker/step_log.h"
+#include "ps/core/worker/worker_calls.h"
 #include "ps/core/worker/worker_io.h"
 #include "ps/core/worker/worker_rows.h"
+#include "ps/core/worker/worker_steps.h"
 
 namespace attune::ps {
 
@@ -74,8 +70,8 @@ class WorkerCore {
   NodeId node() const { return cluster_.self(); }  // 0 before the welcome
   const ShardMap& map() const { return cluster_.map(); }
   NodeId only_server() const { return cluster_.only_server(); }
-  uint64_t steps() const { return steps_.steps(); }  // ended by this worker
-  const StepGate& gate() const { return gate_; }
+  uint64_t steps() const { return steps_.ended(); }  // ended by this worker
+  const StepGate& gate() const { return steps_.gate(); }
   // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats
   // (docs/protocol.md#another-coordinator).
   bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
@@ -94,41 +90,21 @@ class WorkerCore {
   Staleness TakeStaleness() { return rows_.TakeStaleness(); }
 
  private:
-  struct OpenLease {
-    LeaseProgress progress;
-    bool ended = false;
-    bool when_due = false;  // of no training: holding it does not make the coordinator count this worker
-  };
-  struct OpenCall {  // waits for an answer of the coordinator, or for pushes
-    MonotonicTime deadline;
-    Duration time{};   // it had at first
-    std::string what;  // "opening table \"embedding\""
-  };
-  struct Flush {
-    CallId call;
-    SequenceNumber after;
-  };
-  // worker_calls.cpp, worker_steps.cpp
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(OpenTableCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(LeaseCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(AdvanceLease call, MonotonicTime now, WorkerOutputs& out);
-  void On(EndLease call, MonotonicTime now, WorkerOutputs& out);
-  void On(ReportMetricCall call, MonotonicTime now, WorkerOutputs& out);
-  void OnMetricAnswered(const std::string& name, MonotonicTime now, WorkerOutputs& out);
-  void SendMetric(const ReportMetricCall& report, MonotonicTime now, WorkerOutputs& out);
   void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(FlushCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(SaveCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(LeaveCall call, MonotonicTime now, WorkerOutputs& out);
-  // About rows.
+  // Calls about rows, and those that wait for the coordinator. Those with a deadline end with a completion.
   template <typename Call>
   void On(Call call, MonotonicTime now, WorkerOutputs& out) {
-    if constexpr (std::is_same_v<Call, PullCall>) {
+    if constexpr (requires { call.deadline; }) {
       if (Refuse(call.call, out)) return;
+    } else if constexpr (std::is_same_v<Call, ReportMetricCall>) {
+      if (!takes_calls()) return;
     }
-    rows_.On(std::move(call), now, out);
+    if constexpr (requires { rows_.On(std::move(call), now, out); }) {
+      rows_.On(std::move(call), now, out);
+    } else {
+      calls_.On(std::move(call), now, out);
+    }
   }
   void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
   void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
@@ -138,13 +114,15 @@ class WorkerCore {
   void On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out);
   void On(Timer input, MonotonicTime now, WorkerOutputs& out);
 
-  // Messages about rows, and those that a worker never gets, which are ignored.
+  // Messages about rows, answers of the coordinator to calls, and those that a worker never gets, which are ignored.
   template <typename Other>
   void OnMessage(NodeId from, Other&& message, MonotonicTime now, WorkerOutputs& out) {
     if constexpr (requires { rows_.OnMessage(from, std::move(message), now, out); }) {
       if (rows_.OnMessage(from, std::move(message), now, out)) AfterPushesSettled(now, out);
     } else if constexpr (requires { rows_.own().Cut(std::move(message), now, out); }) {
       rows_.own().Cut(std::move(message), now, out);
+    } else if constexpr (requires { calls_.OnMessage(std::move(message), now, out); }) {
+      calls_.OnMessage(std::move(message), now, out);
     }
   }
   void OnMessage(NodeId from, Welcome&& message, MonotonicTime now, WorkerOutputs& out);
@@ -154,13 +132,6 @@ class WorkerCore {
   void OnMessage(NodeId from, Promise&& message, MonotonicTime now, WorkerOutputs& out);
   void OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out);
   void OnMessage(NodeId from, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, TableOpened&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, StillWorking&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, DataSetOpened&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, LeaseGrant&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, LeasesEnded&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, Done&& message, MonotonicTime now, WorkerOutputs& out);
-  void OnMessage(NodeId from, Refused&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, GoalReached&& message, MonotonicTime now, WorkerOutputs& out);
   void OnMessage(NodeId from, SessionLost&& message, MonotonicTime now, WorkerOutputs& out);
 
@@ -169,56 +140,35 @@ class WorkerCore {
   void AnswerSelf(MonotonicTime now, WorkerOutputs& out);
   void AfterPushesSettled(MonotonicTime now, WorkerOutputs& out);
 
-  // Calls, requests, time.
+  // Calls, time.
   bool Refuse(CallId call, WorkerOutputs& out);  // completes at once when the session cannot take calls
-  void Ask(CallId call, MonotonicTime deadline, std::string what, Message message, MonotonicTime now,
-           WorkerOutputs& out);
-  void Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now, WorkerOutputs& out);
-  // worker_steps.cpp
-  void MarkClock(MonotonicTime now, WorkerOutputs& out);
-  void SettleSteps(MonotonicTime now, WorkerOutputs& out);
+  bool takes_calls() const { return lost_.ok() && !calls_.leaving(); }
+  bool over() const { return !lost_.ok() || calls_.left(); }
   void BeginStep(MonotonicTime now, WorkerOutputs& out);
   void AdoptSync(const SyncState& state, MonotonicTime now, WorkerOutputs& out);
-  std::string WhatHoldsTheStep() const;
   void SendJoin(MonotonicTime now, WorkerOutputs& out);
   std::string WhatIsMissing() const;
-  void EndCall(CallId call, Status status, CallResult result, WorkerOutputs& out);
-  void ReportLease(LeaseId id, OpenLease& lease, MonotonicTime now, WorkerOutputs& out);
-  void LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out);
   void SendHeartbeat(MonotonicTime now, WorkerOutputs& out);
   Heartbeat NextHeartbeat();
   void AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out);
   void CompleteJoin(WorkerOutputs& out);
   void LoseSession(Status status, WorkerOutputs& out);
-  void EndOverdueCalls(MonotonicTime now, WorkerOutputs& out);
   void SendAgain(MonotonicTime now, WorkerOutputs& out);
   void SkipPause(MonotonicTime now);
   void WakeBy(MonotonicTime time) { next_wake_ = std::min(next_wake_, time); }
-  Duration NextBackoff(Duration backoff) const;
 
   WorkerOptions options_;
   ClusterView cluster_;
   LivenessLease lease_;
   WorkerRows rows_;
+  WorkerSteps steps_;
+  WorkerCalls calls_;
   uint32_t servers_expected_ = 0, servers_joined_ = 0;
   Status lost_;
-  bool leaving_ = false;
-  bool left_ = false;
   MonotonicTime join_sent_{};
-
-  std::map<CallId, OpenCall> calls_;
-  std::set<DataSetId> when_due_;  // data sets that are evaluated on the way
-  MetricQueue<ReportMetricCall> metrics_;
-  RequestBook requests_;  // to the coordinator
-  std::optional<CallId> join_call_, leave_call_;
-  bool leave_sent_ = false, drained_ = false;
-  std::vector<Flush> flushes_;
-  std::map<LeaseId, OpenLease> leases_;
+  std::optional<CallId> join_call_;
   bool goal_reached_ = false;
 
-  StepGate gate_;
-  StepLog steps_;
-  std::vector<CallId> step_calls_;  // wait for the next step
   uint64_t heartbeat_ = 0;
   uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
   RightsCheck rights_{Party::kWorker};

@@ -1,73 +1,71 @@
-// Steps of a worker: their clock, and when the next one may begin.
-#include <utility>
+#include "ps/core/worker/worker_steps.h"
 
-#include "ps/core/worker/worker_core.h"
+#include <utility>
 
 namespace attune::ps {
 
-void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
-  const bool waits = call.call != CallId();
-  if (waits ? Refuse(call.call, out) : !lost_.ok() || leaving_) return;
-  if (gate_.in_step()) {  // else an earlier call has ended the step and its time was over
-    gate_.End();
-    steps_.End(call.samples, call.loss);
-    MarkClock(now, out);
-  }
-  if (waits) {
-    calls_[call.call] = {.deadline = call.deadline, .what = "beginning step " + std::to_string(gate_.clock())};
-    step_calls_.push_back(call.call);
-  }
-  BeginStep(now, out);
-  if (!step_calls_.empty()) WakeBy(call.deadline);
+void WorkerSteps::Join(const SyncState& sync) {
+  gate_ = StepGate();
+  gate_.Join(sync);
+  log_.StartAt(gate_.clock());
+}
+
+WorkerSteps::News WorkerSteps::Adopt(const SyncState& sync) {
+  const uint64_t hold = gate_.state().hold;
+  if (!gate_.Update(sync)) return News::kNone;
+  return gate_.state().hold != hold && gate_.state().hold != 0 ? News::kNewHold : News::kNew;
+}
+
+WorkerSteps::Outcome WorkerSteps::End(uint64_t samples, double loss, const PushWindow& pushes) {
+  if (!gate_.in_step()) return {};  // an earlier call has ended it, and its time was over
+  gate_.End();
+  log_.End(samples, loss);
+  return Mark(pushes);
+}
+
+WorkerSteps::Outcome WorkerSteps::TryBegin(const PushWindow& pushes) {
+  if (gate_.in_step()) return {};
+  const uint64_t clock = gate_.clock();
+  const bool begun = gate_.TryBegin(no_step_gate_);
+  Outcome outcome;
+  if (gate_.clock() != clock) outcome = Mark(pushes);  // lifted
+  outcome.begun = begun;
+  return outcome;
 }
 
 // What has ended so far counts once its pushes are settled.
-void WorkerCore::MarkClock(MonotonicTime now, WorkerOutputs& out) {
-  steps_.Mark(gate_.clock(), rows_.pushes().last_issued());
-  SettleSteps(now, out);
+WorkerSteps::Outcome WorkerSteps::Mark(const PushWindow& pushes) {
+  log_.Mark(gate_.clock(), pushes.last_issued());
+  return Settle(pushes);
 }
 
-void WorkerCore::SettleSteps(MonotonicTime now, WorkerOutputs& out) {
-  const bool risen = steps_.Settle(options_.mutations.clock_before_acknowledged ? rows_.pushes().last_issued()
-                                                                                : rows_.pushes().SettledBelow());
-  if (risen && gate_.report_at_once()) SendHeartbeat(now, out);
+WorkerSteps::Outcome WorkerSteps::Settle(const PushWindow& pushes) {
+  const bool risen = log_.Settle(clock_before_acknowledged_ ? pushes.last_issued() : pushes.SettledBelow());
+  return {.report = risen && gate_.report_at_once()};
 }
 
-void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
-  if (gate_.in_step()) return;
-  if (!lease_.Valid(now)) return;  // its data may be with others already
-  const uint64_t clock = gate_.clock();
-  const bool begun = gate_.TryBegin(options_.mutations.no_step_gate);
-  if (gate_.clock() != clock) MarkClock(now, out);  // lifted
-  if (!begun) return;
-  CompleteJoin(out);
-  for (const CallId call : std::exchange(step_calls_, {})) EndCall(call, OkStatus(), {}, out);
+void WorkerSteps::DescribeIn(Heartbeat& heartbeat) const {
+  heartbeat.steps = log_.settled_steps();
+  heartbeat.clock = log_.settled_clock();
+  heartbeat.begun = gate_.begun();
+  heartbeat.promised = gate_.promise();
+  heartbeat.loss_sum = log_.loss_sum();
+  heartbeat.loss_samples = log_.loss_samples();
+  heartbeat.samples = log_.samples();
 }
 
-void WorkerCore::AdoptSync(const SyncState& state, MonotonicTime now, WorkerOutputs& out) {
-  const uint64_t hold = gate_.state().hold;
-  if (!gate_.Update(state)) return;
-  if (gate_.state().hold != hold && gate_.state().hold != 0)
-    SendHeartbeat(now, out);  // promises, or says how far it is
-  BeginStep(now, out);
-}
-
-void WorkerCore::OnMessage(NodeId, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out) {
-  AdoptSync(message.sync, now, out);
-}
-
-std::string WorkerCore::WhatHoldsTheStep() const {
+std::string WorkerSteps::WhatHolds(const ClusterView& cluster, bool fenced) const {
   const SyncState& sync = gate_.state();
   const std::string step = "step " + std::to_string(gate_.clock());
-  if (!cluster_.IsConnected(kCoordinator)) return step + " needs the coordinator, which is not reachable";
-  if (!lease_.Valid(now_)) return step + " needs the coordinator, which has not answered for long";
+  if (!cluster.IsConnected(kCoordinator)) return step + " needs the coordinator, which is not reachable";
+  if (fenced) return step + " needs the coordinator, which has not answered for long";
   if (sync.hold != 0 && gate_.clock() >= sync.hold_at) {
     return step + " waits for a checkpoint or a switch of the synchronization, which needs all workers; step again";
   }
-  return step + " may begin (" + ToString(gate_.ModeAt(gate_.clock())) + ") when every worker has finished " +
-         std::to_string(gate_.ModeAt(gate_.clock()).FloorNeeded(gate_.clock())) + " steps; " +
-         Describe(cluster_.map(), sync.slowest) + " has finished " + std::to_string(sync.floor) +
-         "; see its log, then step again";
+  const SyncMode mode = gate_.ModeAt(gate_.clock());
+  return step + " may begin (" + ToString(mode) + ") when every worker has finished " +
+         std::to_string(mode.FloorNeeded(gate_.clock())) + " steps; " + Describe(cluster.map(), sync.slowest) +
+         " has finished " + std::to_string(sync.floor) + "; see its log, then step again";
 }
 
 }  // namespace attune::ps
