@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/pause_watch.h"
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
@@ -11,9 +10,11 @@ namespace attune::ps {
 WorkerCore::WorkerCore(WorkerOptions options)
     : options_(std::move(options)),
       cluster_(options_.reissue_after),
-      rows_(options_, cluster_, lease_),
+      heartbeats_(options_.heartbeat_interval),
+      rows_(options_, cluster_, heartbeats_.lease()),
       steps_(options_.mutations.clock_before_acknowledged, options_.mutations.no_step_gate),
-      calls_(options_, cluster_, rows_, steps_) {}
+      calls_(options_, cluster_, rows_, steps_),
+      joining_(options_.reissue_after) {}
 
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -34,15 +35,11 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (over()) return;
   if (rights_.Refuses(input.message, input.from, PartyOf(input.from, cluster_.map()), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
-  if (input.from == kCoordinator && input.term != 0) {
-    if (!notices_.IsNear(term_, input.term)) return;
-    if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
-    term_ = std::max(term_, input.term);
-  }
+  if (input.from == kCoordinator && !coordinator_.Obeys(input.term, options_.mutations.old_term_not_refused)) return;
   if (IsRowMessage(input.message)) {
     if (!IsAnswer(input.message)) return OnRowMessage(std::move(input), now, out);
-    if (MapVersionOf(input.message) >
-        cluster_.map().version) {  // nothing sent under a map is handled under an older one
+    // Nothing sent under a map is handled under an older one.
+    if (MapVersionOf(input.message) > cluster_.map().version) {
       cluster_.AskForNewerMap(now, out.send);
       if (auto* reply = std::get_if<PullReply>(&input.message)) rows_.Defer(input.from, *reply);
       if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
@@ -73,10 +70,10 @@ void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& ou
 }
 
 void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
-  join_sent_ = now;
+  joining_.Sent(now);
   if (!cluster_.formed())
     cluster_.SetSelf(NodeId());  // given by a coordinator that may have been lost before the job had formed
-  if (!cluster_.admitted()) WakeBy(now + options_.reissue_after);
+  if (!cluster_.admitted()) WakeBy(joining_.again_at());
   out.send.push_back({.to = kCoordinator,
                       .message = Join{.incarnation = options_.incarnation,
                                       .job_uid = options_.job_uid,
@@ -85,12 +82,11 @@ void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
                                       .address = options_.address,
                                       .takes_rows = rows_.own().wanted(),
                                       .node = cluster_.self(),
-                                      .term = term_}});
+                                      .term = coordinator_.term()}});
 }
 
 void WorkerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, WorkerOutputs& out) {
-  servers_expected_ = message.servers_expected;
-  servers_joined_ = message.servers_joined;
+  joining_.Welcomed(message.servers_expected, message.servers_joined);
   if (!cluster_.admitted()) {
     cluster_.SetSelf(message.node);
     rows_.own().SetSelf(message.node);
@@ -133,7 +129,7 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
   rows_.AdoptMembers(change.gone, out);
   if (change.homes_changed) CompleteJoin(out);
   rows_.own().AdoptMap(now, out);
-  for (const auto& [from, notice] : notices_.TakeEarly()) OnCoordinatorAt(from, notice, out);
+  for (const auto& [from, notice] : coordinator_.TakeEarly()) OnCoordinatorAt(from, notice, out);
   if ((change.server_gone || change.recovered) && options_.mutations.row != RowMutation::kNoReissueAtRecovery) {
     rows_.Reissue(now, out);
   }
@@ -143,16 +139,15 @@ void WorkerCore::AdoptMap(ShardMap map, MonotonicTime now, WorkerOutputs& out) {
 // --- heartbeat, goal, end
 
 void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
-  next_heartbeat_ = now + options_.heartbeat_interval;
-  WakeBy(next_heartbeat_);
+  WakeBy(heartbeats_.Schedule(now));
   if (!cluster_.IsConnected(kCoordinator)) return;
   out.send.push_back({.to = kCoordinator, .message = NextHeartbeat()});
-  lease_.Sent(heartbeat_, now);
+  heartbeats_.Sent(now);
   rows_.own().Report(out);
 }
 
 Heartbeat WorkerCore::NextHeartbeat() {
-  Heartbeat heartbeat{.number = ++heartbeat_,
+  Heartbeat heartbeat{.number = heartbeats_.TakeNumber(),
                       .map_version = cluster_.map().version,
                       .acked_below = rows_.pushes().AckedBelow(),
                       .leases = {},
@@ -163,8 +158,8 @@ Heartbeat WorkerCore::NextHeartbeat() {
 }
 
 void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {
-  lease_.Answered(message.number, message.liveness);
-  if (lease_.Valid(now)) {
+  heartbeats_.Answered(message.number, message.liveness);
+  if (MayAct(now)) {
     for (Received& input : fenced_.Take()) On(std::move(input), now, out);
   }
   AdoptSync(message.sync, now, out);
@@ -174,11 +169,7 @@ void WorkerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, Wo
 // --- another coordinator
 
 void WorkerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, WorkerOutputs& out) {
-  if (message.term <= term_) return;
-  const std::optional<std::string> address = notices_.Check(from, message, cluster_.map(), term_);
-  if (!address) return;
-  term_ = message.term;
-  out.coordinator = CoordinatorPlace{.term = message.term, .address = CoordinatorAddress(*address, message.port)};
+  if (auto place = coordinator_.Follow(from, message, cluster_.map())) out.coordinator = std::move(place);
 }
 
 void WorkerCore::OnMessage(NodeId, Promise&&, MonotonicTime, WorkerOutputs& out) {
@@ -212,8 +203,8 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   calls_.EndOverdue(
       now,
       [&](CallId call, bool step) {
-        if (join_call_ == call) join_call_.reset();
-        return step ? steps_.WhatHolds(cluster_, !lease_.Valid(now)) : WhatIsMissing();
+        joining_.GiveUp(call);
+        return step ? steps_.WhatHolds(cluster_, !MayAct(now)) : WhatIsMissing();
       },
       out);
   const auto silence = [&] {
@@ -222,14 +213,14 @@ void WorkerCore::On(Timer, MonotonicTime now, WorkerOutputs& out) {
   rows_.own().OnTimer(now, silence, out);
   SendAgain(now, out);
   if (cluster_.admitted()) {
-    if (now >= next_heartbeat_) SendHeartbeat(now, out);
-    WakeBy(next_heartbeat_);
+    if (heartbeats_.Due(now)) SendHeartbeat(now, out);
+    WakeBy(heartbeats_.next());
   }
 }
 
 // The program has stood still with this process: its calls get the time they would have had (base/pause_watch.h).
 void WorkerCore::SkipPause(MonotonicTime now) {
-  const Duration pause = PausedFor(next_heartbeat_, now, options_.heartbeat_interval);
+  const Duration pause = heartbeats_.PausedUntil(now);
   if (pause == Duration::zero()) return;
   rows_.Postpone(pause);
   calls_.Postpone(pause);
@@ -238,10 +229,7 @@ void WorkerCore::SkipPause(MonotonicTime now) {
 std::string WorkerCore::WhatIsMissing() const {
   if (!cluster_.IsConnected(kCoordinator)) return "the coordinator is not reachable; see the log of server 0";
   if (!cluster_.admitted()) return "the coordinator has not answered";
-  if (!cluster_.formed()) {
-    return std::to_string(servers_joined_) + " of " + std::to_string(servers_expected_) +
-           " servers have joined; see the logs of the missing ones";
-  }
+  if (!cluster_.formed()) return joining_.WhatIsMissing();
   if (const NodeId server = cluster_.ServerNotConnected(); server != NodeId()) {
     return Describe(cluster_.map(), server) + " is not reachable; see its log";
   }
@@ -252,14 +240,14 @@ std::string WorkerCore::WhatIsMissing() const {
 void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
   if (!cluster_.admitted()) {
     if (cluster_.IsConnected(kCoordinator)) {
-      if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
-      WakeBy(join_sent_ + options_.reissue_after);
+      if (now >= joining_.again_at()) SendJoin(now, out);
+      WakeBy(joining_.again_at());
     }
     return;
   }
   if (rows_.own().wants_permission() && cluster_.IsConnected(kCoordinator)) {
-    if (now >= join_sent_ + options_.reissue_after) SendJoin(now, out);
-    WakeBy(join_sent_ + options_.reissue_after);
+    if (now >= joining_.again_at()) SendJoin(now, out);
+    WakeBy(joining_.again_at());
   }
   rows_.SendAgain(now, out);
   calls_.SendAgain(now, out);
@@ -295,7 +283,7 @@ void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
 
 void WorkerCore::OnRowMessage(Received input, MonotonicTime now, WorkerOutputs& out) {
   if (!cluster_.admitted()) return;
-  if (!lease_.Valid(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
+  if (!MayAct(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
   rows_.own().Receive(std::move(input), now, out);
 }
 
@@ -325,15 +313,15 @@ void WorkerCore::On(JoinCall call, MonotonicTime, WorkerOutputs& out) {
   if (Refuse(call.call, out)) return;
   calls_.Open(call.call, call.deadline, "joining the job");
   WakeBy(call.deadline);
-  join_call_ = call.call;
+  joining_.Wait(call.call);
   CompleteJoin(out);
 }
 
 void WorkerCore::CompleteJoin(WorkerOutputs& out) {
-  if (!join_call_ || !cluster_.admitted() || !cluster_.formed()) return;
+  if (!joining_.waits() || !cluster_.admitted() || !cluster_.formed()) return;
   if (cluster_.ServerNotConnected() != NodeId()) return;
   if (!gate().in_step()) return;  // rows are being copied before this step: pushes of the program would be in them
-  calls_.End(*std::exchange(join_call_, std::nullopt), OkStatus(), {}, out);
+  calls_.End(joining_.TakeCall(), OkStatus(), {}, out);
 }
 
 void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
@@ -346,7 +334,7 @@ void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
-  if (!lease_.Valid(now)) return;  // its data may be with others already
+  if (!MayAct(now)) return;  // its data may be with others already
   const WorkerSteps::Outcome outcome = steps_.TryBegin(rows_.pushes());
   if (outcome.report) SendHeartbeat(now, out);
   if (!outcome.begun) return;

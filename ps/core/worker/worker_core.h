@@ -25,15 +25,16 @@
 #include "ps/core/keys/location_cache.h"
 #include "ps/core/keys/seen_versions.h"
 #include "ps/core/link/fenced_inbox.h"
-#include "ps/core/link/liveness_lease.h"
+#include "ps/core/link/heartbeats.h"
 #include "ps/core/membership/cluster_view.h"
-#include "ps/core/membership/coordinator_notices.h"
+#include "ps/core/membership/coordinator_term.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/message_rights.h"
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/core/worker/joining.h"
 #include "ps/core/worker/step_gate.h"
 #include "ps/core/worker/worker_calls.h"
 #include "ps/core/worker/worker_io.h"
@@ -74,11 +75,11 @@ class WorkerCore {
   const StepGate& gate() const { return steps_.gate(); }
   // Begins steps, and answers for rows it owns, as long as the coordinator answers its heartbeats
   // (docs/protocol.md#another-coordinator).
-  bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
+  bool MayAct(MonotonicTime now) const { return heartbeats_.lease().Valid(now); }
   // How long it may not act already; zero while it may.
-  Duration CoordinatorSilence(MonotonicTime now) const { return MayAct(now) ? Duration::zero() : now - lease_.ends(); }
+  Duration CoordinatorSilence(MonotonicTime now) const { return heartbeats_.Silence(now); }
   // Of other coordinators, from nodes that have no say in it.
-  uint64_t notices_ignored() const { return notices_.ignored(); }
+  uint64_t notices_ignored() const { return coordinator_.notices_ignored(); }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
   size_t open_pushes() const { return rows_.pushes().size(); }  // not settled, the ones waiting for room included
@@ -90,8 +91,6 @@ class WorkerCore {
   Staleness TakeStaleness() { return rows_.TakeStaleness(); }
 
  private:
-  void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
   // Calls about rows, and those that wait for the coordinator. Those with a deadline end with a completion.
   template <typename Call>
   void On(Call call, MonotonicTime now, WorkerOutputs& out) {
@@ -108,7 +107,8 @@ class WorkerCore {
   }
   void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
   void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
-  // worker_core.cpp
+  void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
   void On(Received input, MonotonicTime now, WorkerOutputs& out);
   void On(PeerConnected input, MonotonicTime now, WorkerOutputs& out);
   void On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& out);
@@ -159,25 +159,19 @@ class WorkerCore {
 
   WorkerOptions options_;
   ClusterView cluster_;
-  LivenessLease lease_;
+  CoordinatorTerm coordinator_;
+  Heartbeats heartbeats_;
   WorkerRows rows_;
   WorkerSteps steps_;
   WorkerCalls calls_;
-  uint32_t servers_expected_ = 0, servers_joined_ = 0;
-  Status lost_;
-  MonotonicTime join_sent_{};
-  std::optional<CallId> join_call_;
-  bool goal_reached_ = false;
-
-  uint64_t heartbeat_ = 0;
-  uint32_t term_ = 0;  // no coordinator of a lower one is obeyed
+  Joining joining_;
   RightsCheck rights_{Party::kWorker};
-  CoordinatorNotices notices_;
-  FencedInbox fenced_;   // while the lease has run out
-  MonotonicTime now_{};  // of the step in progress
-  MonotonicTime next_heartbeat_ = kNever;
-  std::deque<Received> held_;         // row messages sent under a newer map than this node's
-  MonotonicTime next_wake_ = kNever;  // earliest deadline or re-issue; recomputed when passed
+  FencedInbox fenced_;         // row messages that came while the lease had run out
+  std::deque<Received> held_;  // answers sent under a newer map than this node's
+  Status lost_;
+  bool goal_reached_ = false;
+  MonotonicTime now_{};               // of the step in progress
+  MonotonicTime next_wake_ = kNever;  // earliest time that the core itself waits for; recomputed when passed
 };
 
 }  // namespace attune::ps
