@@ -55,9 +55,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::On(PeerConnected input, MonotonicTime now, WorkerOutputs& out) {
   if (over()) return;
   cluster_.SetConnected(input.peer);
-  if (input.peer == kCoordinator) {
-    return SendJoin(now, out);
-  }
+  if (input.peer == kCoordinator) return SendJoin(now, out);
   rows_.Connected(input.peer, now, out);
   CompleteJoin(out);
 }
@@ -71,8 +69,8 @@ void WorkerCore::On(PeerDisconnected input, MonotonicTime now, WorkerOutputs& ou
 
 void WorkerCore::SendJoin(MonotonicTime now, WorkerOutputs& out) {
   joining_.Sent(now);
-  if (!cluster_.formed())
-    cluster_.SetSelf(NodeId());  // given by a coordinator that may have been lost before the job had formed
+  // Before the job has formed, a coordinator that gave this node its number may have been lost.
+  if (!cluster_.formed()) cluster_.SetSelf(NodeId());
   if (!cluster_.admitted()) WakeBy(joining_.again_at());
   out.send.push_back({.to = kCoordinator,
                       .message = Join{.incarnation = options_.incarnation,
