@@ -35,6 +35,7 @@ const std::vector<Rule>& Rules() {
       {"ps/core/link/", {"base/", "ps/core/mutations.h", "ps/core/protocol/"}},
       {"ps/core/membership/", {"base/", "ps/core/mutations.h", "ps/core/protocol/"}},
       {"ps/core/progress/", {"base/", "proto/", "ps/core/protocol/"}},
+      {"ps/core/rows/state/", {"base/", "ps/store/", "ps/core/protocol/", "ps/core/keys/", "ps/core/link/"}},
       {"ps/core/rows/",
        {"base/", "ps/store/", "ps/core/mutations.h", "ps/core/protocol/", "ps/core/keys/", "ps/core/link/"}},
       {"ps/core/worker/operations/",

@@ -9,17 +9,6 @@
 
 namespace attune::ps {
 
-void RowOutputs::Clear() {
-  send.clear();
-  need_map = false;
-  report = false;
-  arrived.clear();
-  restore.clear();
-  rows_restored = rows_begun_anew = 0;
-  rejected.clear();
-  lost.reset();
-}
-
 // --- tables
 
 TableStore* RowNode::Rows(TableId table) const {

@@ -5,8 +5,8 @@
 
 #include "ps/core/keys/seen_versions.h"
 #include "ps/core/protocol/limits.h"
-#include "ps/core/rows/parts.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
 namespace {

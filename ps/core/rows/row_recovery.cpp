@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "ps/core/protocol/limits.h"
-#include "ps/core/rows/parts.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
 namespace {

@@ -1,4 +1,4 @@
-#include "ps/core/rows/backup_joins.h"
+#include "ps/core/rows/state/backup_joins.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/core/rows/held_replicates.h"
+#include "ps/core/rows/state/held_replicates.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/core/rows/duplicate_filter.h"
+#include "ps/core/rows/state/duplicate_filter.h"
 
 #include <algorithm>
 #include <bit>

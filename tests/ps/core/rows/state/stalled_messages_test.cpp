@@ -1,4 +1,4 @@
-#include "ps/core/rows/stalled_messages.h"
+#include "ps/core/rows/state/stalled_messages.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/core/rows/waiting_orders.h"
+#include "ps/core/rows/state/waiting_orders.h"
 
 #include <gtest/gtest.h>
 

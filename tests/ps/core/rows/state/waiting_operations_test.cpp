@@ -1,4 +1,4 @@
-#include "ps/core/rows/waiting_operations.h"
+#include "ps/core/rows/state/waiting_operations.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/core/rows/parked_pulls.h"
+#include "ps/core/rows/state/parked_pulls.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "ps/core/rows/waiting_operations.h"
+#include "ps/core/rows/state/waiting_operations.h"
 
 #include <algorithm>
 #include <variant>
 
-#include "ps/core/rows/parts.h"
+#include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
 

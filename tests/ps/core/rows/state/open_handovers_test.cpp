@@ -1,4 +1,4 @@
-#include "ps/core/rows/open_handovers.h"
+#include "ps/core/rows/state/open_handovers.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/core/rows/row_directory.h"
+#include "ps/core/rows/state/row_directory.h"
 
 #include <algorithm>
 #include <utility>
