@@ -15,31 +15,32 @@ using Decision = DuplicateFilter::Decision;
 }  // namespace
 
 bool RowNode::TakesReplicate(const Shard& shard, bool relayed) const {
-  if (shard.backup == self_) return true;
-  if (shard.next_backup != self_) return false;
-  return relayed || shard.backup == NodeId() || Mutant(RowMutation::kDualWrite) ||
-         Mutant(RowMutation::kUnrelayedReplicateTaken);
+  if (shard.backup == node_.self()) return true;
+  if (shard.next_backup != node_.self()) return false;
+  return relayed || shard.backup == NodeId() || node_.Mutant(RowMutation::kDualWrite) ||
+         node_.Mutant(RowMutation::kUnrelayedReplicateTaken);
 }
 
 void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& out) {
   const size_t count = replicate.keys.size();
-  const TableStore* rows = Rows(replicate.table);
+  const TableStore* rows = tables_.Rows(replicate.table);
   const bool bare = replicate.probe && replicate.gradients.empty();
   if (rows != nullptr && !bare && replicate.gradients.size() != count * rows->spec().options.dim) {
-    return Reject(from, "Replicate",
-                  std::to_string(replicate.gradients.size()) + " values for " + std::to_string(count) +
-                      " keys of table \"" + rows->spec().name + "\" of dim " + std::to_string(rows->spec().options.dim),
-                  out);
+    return node_.Reject(from, "Replicate",
+                        std::to_string(replicate.gradients.size()) + " values for " + std::to_string(count) +
+                            " keys of table \"" + rows->spec().name + "\" of dim " +
+                            std::to_string(rows->spec().options.dim),
+                        out);
   }
-  if (IsMember(replicate.origin) && filter_.MergeAckedBelow(replicate.origin, replicate.acked_below)) {
+  if (node_.IsMember(replicate.origin) && filter_.MergeAckedBelow(replicate.origin, replicate.acked_below)) {
     RetryParked(replicate.origin, out);
   }
   if (rows == nullptr) return;
   const auto whole = std::make_shared<const Replicate>(std::move(replicate));
   std::vector<uint32_t> refused, owned, mine;
   for (uint32_t i = 0; i < count; ++i) {
-    const uint32_t shard = ShardOf(whole->keys[i]);
-    if (!TakesReplicate(map_.shards[shard], whole->relayed)) {
+    const uint32_t shard = node_.ShardOf(whole->keys[i]);
+    if (!TakesReplicate(node_.map().shards[shard], whole->relayed)) {
       refused.push_back(i);
     } else if (shards_[shard].foreign > 0 && rows->Contains(whole->keys[i])) {
       owned.push_back(i);  // a next backup that has not given the row back: the row contains the push
@@ -48,12 +49,12 @@ void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& 
     }
   }
   if (!refused.empty() && whole->ack_wanted) {
-    if (Mutant(RowMutation::kRetiredBackupAcknowledges)) {
-      Send(whole->origin,
-           PushAck{.sequence = whole->sequence, .map_version = {}, .positions = PartOf(whole->positions, refused)},
-           out);
-    } else if (!Mutant(RowMutation::kNoReplicateRefused)) {
-      Send(from, ReplicateRefused{.map_version = {}, .replicate = PartOf(*whole, refused)}, out);
+    if (node_.Mutant(RowMutation::kRetiredBackupAcknowledges)) {
+      node_.Send(
+          whole->origin,
+          PushAck{.sequence = whole->sequence, .map_version = {}, .positions = PartOf(whole->positions, refused)}, out);
+    } else if (!node_.Mutant(RowMutation::kNoReplicateRefused)) {
+      node_.Send(from, ReplicateRefused{.map_version = {}, .replicate = PartOf(*whole, refused)}, out);
     }
   }
   if (!owned.empty()) Finish(*whole, owned, out);
@@ -63,23 +64,24 @@ void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& 
 RowNode::Verdict RowNode::Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const {
   const RowVersion version = replicate.versions[index];
   if (copy == nullptr) {  // the copy of a row that no worker has pushed to
-    const uint16_t begins = shards_[ShardOf(replicate.keys[index])].absent_era;
+    const uint16_t begins = shards_[node_.ShardOf(replicate.keys[index])].absent_era;
     const bool first = version.counter() == 1 && !replicate.probe &&
-                       (version.era() >= begins || Mutant(RowMutation::kNoEraFenceAtBackup));
-    return first || (Mutant(RowMutation::kBackupIgnoresGap) && !replicate.probe) ? Verdict::kApply : Verdict::kGap;
+                       (version.era() >= begins || node_.Mutant(RowMutation::kNoEraFenceAtBackup));
+    return first || (node_.Mutant(RowMutation::kBackupIgnoresGap) && !replicate.probe) ? Verdict::kApply
+                                                                                       : Verdict::kGap;
   }
   if (version.era() < copy->era()) {
-    if (!Mutant(RowMutation::kNoEraFenceAtBackup)) return Verdict::kDrop;  // its origin issues it again
+    if (!node_.Mutant(RowMutation::kNoEraFenceAtBackup)) return Verdict::kDrop;  // its origin issues it again
     return version.counter() <= copy->counter() ? Verdict::kFinish : replicate.probe ? Verdict::kGap : Verdict::kApply;
   }
   if (version <= *copy) return Verdict::kFinish;
   if (replicate.probe) return Verdict::kGap;
-  return version == copy->Next() || Mutant(RowMutation::kBackupIgnoresGap) ? Verdict::kApply : Verdict::kGap;
+  return version == copy->Next() || node_.Mutant(RowMutation::kBackupIgnoresGap) ? Verdict::kApply : Verdict::kGap;
 }
 
 // Who is no member issues nothing again.
 void RowNode::RecordCopies(const Replicate& part) {
-  if (!IsMember(part.origin)) return;
+  if (!node_.IsMember(part.origin)) return;
   filter_.Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
                  Held::kCopy);
 }
@@ -87,9 +89,9 @@ void RowNode::RecordCopies(const Replicate& part) {
 // Without memory a backup is none. Gradients that the table refuses no owner has applied.
 void RowNode::CannotKeepCopies(const Replicate& replicate, const Status& status, RowOutputs& out) {
   if (status.code() == StatusCode::kInvalidArgument) {
-    return Reject(replicate.owner, "Replicate", std::string(attune::Message(status)), out);
+    return node_.Reject(replicate.owner, "Replicate", std::string(attune::Message(status)), out);
   }
-  Lose(Annotate(status, "keeping copies of another server's rows"), out);
+  node_.Lose(Annotate(status, "keeping copies of another server's rows"), out);
 }
 
 // Nearly always every copy is just one push behind: then one look at the store is enough. False: nothing was done.
@@ -114,7 +116,7 @@ bool RowNode::TakeInOrder(TableStore& copies, const Replicate& replicate, std::s
 // `places` ascending. `again`: they were held before.
 void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate,
                             std::span<const uint32_t> places, bool again, RowOutputs& out) {
-  TableStore& copies = *Copies(replicate->table);
+  TableStore& copies = *tables_.Copies(replicate->table);
   if (TakeInOrder(copies, *replicate, places, out)) return;
   const Slice<Key> keys = PartOf(replicate->keys, places);
   std::vector<RowVersion> found(keys.size());
@@ -145,7 +147,7 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
   if (!apply.empty()) {
     const Replicate part = PartOf(*replicate, apply);
     Status status;
-    for (size_t i = 0; i < apply.size() && status.ok() && map_.recoveries > 0; ++i) {  // those that begin now
+    for (size_t i = 0; i < apply.size() && status.ok() && node_.map().recoveries > 0; ++i) {  // those that begin now
       if (part.versions[i].counter() == 1 && part.versions[i].era() > 0) {
         status = copies.CreateRows(part.keys.Part(i, 1).view(), RowVersion(part.versions[i].era(), 0));
       }
@@ -154,10 +156,10 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
       status = copies.Push(part.keys.view(), part.gradients.view(), {.step = part.step}).status();
     }
     if (!status.ok()) return CannotKeepCopies(*replicate, status, out);
-    if (Mutant(RowMutation::kBackupIgnoresGap)) {  // the copy takes the version over all the same
-      RowBatch batch = Gather(copies, part.table, part.keys.view());
+    if (node_.Mutant(RowMutation::kBackupIgnoresGap)) {  // the copy takes the version over all the same
+      RowBatch batch = tables_.Gather(copies, part.table, part.keys.view());
       batch.versions = part.versions;
-      Insert(copies, batch, {}, out);
+      node_.Lose(RowTables::Insert(copies, batch, {}), out);
     }
     RecordCopies(part);
   }
@@ -166,9 +168,9 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
     for (const uint32_t i : gap) {
       held_.Add({replicate->table, replicate->keys[i]}, {.replicate = replicate, .from = from, .index = i});
     }
-    if (!again && !Mutant(RowMutation::kNoInstallWanted)) {
-      Send(from, InstallWanted{.map_version = {}, .table = replicate->table, .keys = PartOf(replicate->keys, gap)},
-           out);
+    if (!again && !node_.Mutant(RowMutation::kNoInstallWanted)) {
+      node_.Send(
+          from, InstallWanted{.map_version = {}, .table = replicate->table, .keys = PartOf(replicate->keys, gap)}, out);
     }
   }
   if (!apply.empty() && !held_.empty()) RetryHeld(replicate->table, PartOf(replicate->keys, apply).view(), out);
@@ -178,23 +180,24 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
 void RowNode::Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out) {
   Groups<NodeId> groups;  // 0: acknowledge
   for (const uint32_t i : places) {
-    const Shard& shard = ShardAt(replicate.keys[i]);
-    const bool relay = shard.backup == self_ && shard.next_backup != NodeId() && !Mutant(RowMutation::kDualWrite);
+    const Shard& shard = node_.ShardAt(replicate.keys[i]);
+    const bool relay =
+        shard.backup == node_.self() && shard.next_backup != NodeId() && !node_.Mutant(RowMutation::kDualWrite);
     groups.Add(relay ? shard.next_backup : NodeId(), i);
   }
   for (const auto& [next, group] : groups) {
     if (next != NodeId()) {
       Replicate part = PartOf(replicate, group);
       part.relayed = true;
-      Send(next, std::move(part), out);
-    } else if (replicate.ack_wanted && IsMember(replicate.origin)) {
-      Send(replicate.origin,
-           PushAck{.sequence = replicate.sequence,
-                   .map_version = {},
-                   .positions = PartOf(replicate.positions, group),
-                   .owner = replicate.owner,
-                   .staleness = group.size() == replicate.keys.size() ? replicate.staleness : kNotMeasured},
-           out);
+      node_.Send(next, std::move(part), out);
+    } else if (replicate.ack_wanted && node_.IsMember(replicate.origin)) {
+      node_.Send(replicate.origin,
+                 PushAck{.sequence = replicate.sequence,
+                         .map_version = {},
+                         .positions = PartOf(replicate.positions, group),
+                         .owner = replicate.owner,
+                         .staleness = group.size() == replicate.keys.size() ? replicate.staleness : kNotMeasured},
+                 out);
     }
   }
 }
@@ -216,61 +219,62 @@ void RowNode::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& ou
 // The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
 void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
   Replicate& replicate = refused.replicate;
-  if (!IsMember(replicate.origin)) {  // no caller waits, but the copy should have it
-    return On(self_, InstallWanted{.map_version = map_.version, .table = replicate.table, .keys = replicate.keys}, now,
+  if (!node_.IsMember(replicate.origin)) {  // no caller waits, but the copy should have it
+    return On(node_.self(),
+              InstallWanted{.map_version = node_.map().version, .table = replicate.table, .keys = replicate.keys}, now,
               out);
   }
   if (filter_.Covered(replicate.origin, replicate.sequence)) return;
   Push push{.origin = replicate.origin,
             .sequence = replicate.sequence,
             .table = replicate.table,
-            .map_version = map_.version,
+            .map_version = node_.map().version,
             .acked_below = replicate.acked_below};
   push.positions = std::move(replicate.positions);
   push.keys = std::move(replicate.keys);
   push.gradients = std::move(replicate.gradients);
   push.step = replicate.step;
-  On(self_, std::move(push), now, out);
+  On(node_.self(), std::move(push), now, out);
 }
 
 void RowNode::SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out) {
-  TableStore* store = Rows(table);
+  TableStore* store = tables_.Rows(table);
   if (store == nullptr) return;
-  const size_t chunk = RowsPerMessage(*store);
+  const size_t chunk = tables_.RowsPerMessage(*store);
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const std::span<const Key> part = keys.subspan(begin, std::min(chunk, keys.size() - begin));
     Install install{.map_version = {}};
-    install.rows = Gather(*store, table, part);
+    install.rows = tables_.Gather(*store, table, part);
     if (install.rows.keys.empty()) continue;
     install.records = RecordsOf(table, install.rows.keys.view(), Held::kRow, false, to);
-    Send(to, std::move(install), out);
+    node_.Send(to, std::move(install), out);
   }
 }
 
 void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out) {
   const TableId table = install.rows.table;
-  TableStore* copies = Copies(table);
+  TableStore* copies = tables_.Copies(table);
   if (copies == nullptr)
     return Learn(install.records);  // of a table that not all servers have, no node has rows to copy
-  if (!FitsTable(from, "Install", install.rows, out)) return;
+  if (const auto why = tables_.WhyUnfit(install.rows)) return node_.Reject(from, "Install", *why, out);
   Learn(install.records);
   const Slice<Key>& keys = install.rows.keys;
   std::vector<uint8_t> newer(keys.size(), 1);
   size_t at = 0;
   copies->VisitRows(keys.view(), [&](const RowView& row) {
     while (keys[at] != row.key) ++at;
-    if (install.rows.versions[at] < row.version && !Mutant(RowMutation::kInstallOverwritesNewer)) newer[at] = 0;
+    if (install.rows.versions[at] < row.version && !node_.Mutant(RowMutation::kInstallOverwritesNewer)) newer[at] = 0;
   });
   std::vector<uint32_t> take;
   std::vector<Key> taken;
   for (uint32_t i = 0; i < keys.size(); ++i) {
-    const Shard& shard = ShardAt(keys[i]);
-    if (newer[i] == 0 || (shard.backup != self_ && shard.next_backup != self_)) continue;
+    const Shard& shard = node_.ShardAt(keys[i]);
+    if (newer[i] == 0 || (shard.backup != node_.self() && shard.next_backup != node_.self())) continue;
     take.push_back(i);
     taken.push_back(keys[i]);
   }
   if (!take.empty()) {
-    Insert(*copies, install.rows, take, out);
+    node_.Lose(RowTables::Insert(*copies, install.rows, take), out);
     // Its records replace those of the older copy.
     std::vector<FilterRecord> forgotten;
     filter_.Collect(table, taken, Held::kCopy, true, forgotten);
@@ -281,7 +285,7 @@ void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out)
     AddRecords(table, keys.view(), records, Held::kCopy);
   }
   if (!held_.empty()) RetryHeld(table, keys.view(), out);
-  if (install.install != 0) Send(from, InstallAck{.map_version = {}, .install = install.install}, out);
+  if (install.install != 0) node_.Send(from, InstallAck{.map_version = {}, .install = install.install}, out);
 }
 
 // This node is not backup of these shards any more: what it holds is refused, so that it finds its new backup.
@@ -290,16 +294,89 @@ void RowNode::DropCopies(std::span<const uint32_t> shards, RowOutputs& out) {
   std::vector<bool> dropped(shards_.size());
   for (const uint32_t shard : shards) dropped[shard] = true;
   std::map<TableId, std::vector<Key>> erase;
-  for (const TableKey key : KeysOfShards(copies_, shards)) erase[key.table].push_back(key.key);
-  for (const auto& [table, keys] : erase) Copies(table)->Erase(keys);
-  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return dropped[ShardOf(key)]; });
-  held_.EraseRowsIf([&](TableKey row) { return dropped[ShardOf(row.key)]; },
+  for (const TableKey key : RowTables::KeysOf(tables_.copies(), shards, node_.map().shard_count()))
+    erase[key.table].push_back(key.key);
+  for (const auto& [table, keys] : erase) tables_.Copies(table)->Erase(keys);
+  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return dropped[node_.ShardOf(key)]; });
+  held_.EraseRowsIf([&](TableKey row) { return dropped[node_.ShardOf(row.key)]; },
                     [&](const HeldReplicate& held) {
-                      if (!held.replicate->ack_wanted || Mutant(RowMutation::kNoReplicateRefused)) return;
+                      if (!held.replicate->ack_wanted || node_.Mutant(RowMutation::kNoReplicateRefused)) return;
                       const uint32_t place[] = {held.index};
-                      Send(held.from, ReplicateRefused{.map_version = {}, .replicate = PartOf(*held.replicate, place)},
-                           out);
+                      node_.Send(held.from,
+                                 ReplicateRefused{.map_version = {}, .replicate = PartOf(*held.replicate, place)}, out);
                     });
+}
+
+// --- copies for a home that recovers
+
+void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out) {
+  if (fetch.recovered_at != node_.map().recovered_at) return;
+  if (!fetch.all_but) {
+    if (TableStore* copies = tables_.Copies(fetch.table); !fetch.keys.empty() && copies != nullptr) {
+      // A row that no worker has pushed to has a copy as well from here on: its era fences what a removed owner sent.
+      if (Status status = copies->CreateRows(fetch.keys.view(), RowVersion(node_.map().recoveries, 0)); !status.ok()) {
+        return node_.Lose(std::move(status), out);
+      }
+      SendFetched(from, fetch.table, fetch.keys.view(), out);
+    }
+    if (fetch.last) {
+      node_.Send(
+          from,
+          FetchedRows{
+              .map_version = {}, .recovered_at = node_.map().recovered_at, .rows = {}, .records = {}, .last = true},
+          out);
+    }
+    return;
+  }
+  FetchRequest& request = fetch_requests_[from];
+  std::vector<Key>& keys = request.keys[fetch.table];
+  keys.insert(keys.end(), fetch.keys.begin(), fetch.keys.end());
+  if (!fetch.last) return;
+  KeyMap<uint8_t> known;
+  for (const auto& [table, list] : request.keys) {
+    for (const Key key : list) known[{table, key}] = 1;
+  }
+  fetch_requests_.erase(from);
+  std::vector<uint32_t> shards;
+  for (const ShardId shard : fetch.shards) {
+    if (shard.value() < shards_.size() && node_.map().shards[shard.value()].backup == node_.self())
+      shards.push_back(shard.value());
+  }
+  std::map<TableId, std::vector<Key>> wanted;
+  for (const TableKey key : RowTables::KeysOf(tables_.copies(), shards, node_.map().shard_count())) {
+    if (!known.Contains(key)) wanted[key.table].push_back(key.key);
+  }
+  for (const auto& [table, list] : wanted) SendFetched(from, table, list, out);
+  std::vector<bool> asked(shards_.size());
+  for (const uint32_t shard : shards) asked[shard] = true;
+  // Those are of removed owners, and of rows that have no copy.
+  held_.EraseIf([&](TableKey row, const HeldReplicate& held) {
+    return asked[node_.ShardOf(row.key)] && !known.Contains(row) &&
+           held.replicate->versions[held.index].era() < node_.map().recoveries;
+  });
+  node_.Send(from,
+             FetchedRows{.map_version = {},
+                         .recovered_at = node_.map().recovered_at,
+                         .rows = {},
+                         .records = {},
+                         .all_but = true,
+                         .last = true},
+             out);
+}
+
+void RowNode::SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out) {
+  TableStore& copies = *tables_.Copies(table);
+  const size_t chunk = tables_.RowsPerMessage(copies);
+  for (size_t at = 0; at < keys.size(); at += chunk) {
+    const std::span<const Key> part = keys.subspan(at, std::min(chunk, keys.size() - at));
+    if (!node_.Mutant(RowMutation::kNoEraFenceAtBackup)) copies.RaiseEra(part, node_.map().recoveries);
+    RetryHeld(table, part, out);  // what a removed owner sent is dropped now
+    FetchedRows message{.map_version = {}, .recovered_at = node_.map().recovered_at, .rows = {}, .records = {}};
+    message.rows = tables_.Gather(copies, table, part);
+    if (message.rows.keys.empty()) continue;
+    message.records = RecordsOf(table, message.rows.keys.view(), Held::kCopy, false, to);
+    node_.Send(to, std::move(message), out);
+  }
 }
 
 }  // namespace attune::ps

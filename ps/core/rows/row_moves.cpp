@@ -18,13 +18,13 @@ using Held = DuplicateFilter::Held;
 // --- the directory
 
 void RowNode::SetEntry(TableKey key, DirectoryEntry entry) {
-  const uint32_t shard = ShardOf(key.key);
+  const uint32_t shard = node_.ShardOf(key.key);
   directory_.Set(key, shard, entry);
   plain_[shard] = 0;
 }
 
 void RowNode::EraseEntry(TableKey key) {
-  const uint32_t shard = ShardOf(key.key);
+  const uint32_t shard = node_.ShardOf(key.key);
   if (!directory_.Erase(key, shard) || directory_.InShard(shard) > 0) return;
   plain_[shard] = shards_[shard].home == HomeState::kActive ? 1 : 0;
 }
@@ -32,16 +32,16 @@ void RowNode::EraseEntry(TableKey key) {
 // --- the home
 
 void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
-  if (localize.keys.empty() || Rows(localize.table) == nullptr) return;
+  if (localize.keys.empty() || tables_.Rows(localize.table) == nullptr) return;
   Groups<Place> groups;
   for (uint32_t i = 0; i < localize.keys.size(); ++i) {
-    const uint32_t shard = ShardOf(localize.keys[i]);
-    const NodeId home = map_.shards[shard].home;
+    const uint32_t shard = node_.ShardOf(localize.keys[i]);
+    const NodeId home = node_.map().shards[shard].home;
     using enum Place::What;
-    if (Mutant(RowMutation::kOldHomeServesLocalize) && home != self_ &&
+    if (node_.Mutant(RowMutation::kOldHomeServesLocalize) && home != node_.self() &&
         directory_.Contains({localize.table, localize.keys[i]})) {
       groups.Add({kHere, {}, false}, i);
-    } else if (home != self_) {
+    } else if (home != node_.self()) {
       groups.Add({kSend, home, false}, i);
     } else {
       groups.Add({shards_[shard].home == HomeState::kActive ? kHere : kQueue, {}, false}, i);
@@ -55,7 +55,7 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
     }
     Localize part{.map_version = {}, .table = localize.table, .to = localize.to, .keys = keys};
     if (place.what == Place::What::kSend) {
-      Send(place.to, std::move(part), out);
+      node_.Send(place.to, std::move(part), out);
     } else {
       waiting_.Queue({.from = from, .message = std::move(part)});
     }
@@ -65,8 +65,8 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
 // All keys are homed here and the home is active.
 void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now,
                    RowOutputs& out) {
-  const Member* member = map_.Find(to);
-  if (member == nullptr || !member->may_own_rows() || (member->leaving && to != self_)) return;
+  const Member* member = node_.map().Find(to);
+  if (member == nullptr || !member->may_own_rows() || (member->leaving && to != node_.self())) return;
   std::vector<Key> here;
   Groups<NodeId> ordered;  // by present owner
   std::vector<uint16_t> numbers(keys.size());
@@ -74,11 +74,11 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
   unique_.Start(keys.size());
   for (uint32_t i = 0; i < keys.size(); ++i) {
     if (unique_.FindOrInsert(keys[i], i) != i) continue;
-    const Shard& shard = ShardAt(keys[i]);
-    if ((shard.backup == to || shard.next_backup == to) && !Mutant(RowMutation::kRowMovedToBackup)) continue;
+    const Shard& shard = node_.ShardAt(keys[i]);
+    if ((shard.backup == to || shard.next_backup == to) && !node_.Mutant(RowMutation::kRowMovedToBackup)) continue;
     const DirectoryEntry* const entry = directory_.Find({table, keys[i]});
     if (entry == nullptr) {
-      if (to != self_) here.push_back(keys[i]);
+      if (to != node_.self()) here.push_back(keys[i]);
       continue;
     }
     if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
@@ -87,9 +87,9 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     directory_.Redirect({table, keys[i]}, to, numbers[i], call_back);
   }
   if (!here.empty()) {
-    TableStore& store = *Rows(table);
-    Status status = CheckRoom(store, table, here);
-    if (status.ok()) status = store.CreateRows(here, RowVersion(map_.recoveries, 0));
+    TableStore& store = *tables_.Rows(table);
+    Status status = tables_.CheckRoom(table, here, directory_.InTable(table));
+    if (status.ok()) status = store.CreateRows(here, RowVersion(node_.map().recoveries, 0));
     if (!status.ok()) {  // no room for rows that no worker has pushed to: they stay where they are
       std::erase_if(here, [&](Key key) { return !store.Contains(key); });
     }
@@ -111,16 +111,16 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
       part_keys.push_back(keys[i]);
       part_numbers.push_back(numbers[i]);
     }
-    if (owner == self_) {
+    if (owner == node_.self()) {
       OrderHere(table, part_keys, part_numbers, to, now, out);
     } else {
-      Send(owner,
-           MoveOrder{.map_version = {},
-                     .table = table,
-                     .to = to,
-                     .keys = std::move(part_keys),
-                     .move_numbers = std::move(part_numbers)},
-           out);
+      node_.Send(owner,
+                 MoveOrder{.map_version = {},
+                           .table = table,
+                           .to = to,
+                           .keys = std::move(part_keys),
+                           .move_numbers = std::move(part_numbers)},
+                 out);
     }
   }
 }
@@ -128,9 +128,10 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
 // --- the owner
 
 void RowNode::On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
-  if (order.map_version < map_.recovered_at && !Mutant(RowMutation::kOldOrdersSurviveRecovery)) return;
-  if (orders_.size() + order.keys.size() > options_.orders_max) {
-    return Reject(from, "MoveOrder", std::to_string(orders_.size()) + " orders wait for rows that have not come", out);
+  if (order.map_version < node_.map().recovered_at && !node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) return;
+  if (orders_.size() + order.keys.size() > node_.options().orders_max) {
+    return node_.Reject(from, "MoveOrder", std::to_string(orders_.size()) + " orders wait for rows that have not come",
+                        out);
   }
   OrderHere(order.table, order.keys.view(), order.move_numbers.view(), order.to, now, out);
 }
@@ -138,7 +139,7 @@ void RowNode::On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& 
 // Rows that are here with the right number go at once, in one message; for others the order waits.
 void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                         MonotonicTime now, RowOutputs& out) {
-  TableStore* store = Rows(table);
+  TableStore* store = tables_.Rows(table);
   if (store == nullptr) return;
   std::vector<Key> ready;
   std::vector<uint16_t> ready_numbers;
@@ -147,14 +148,14 @@ void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<cons
   store->VisitRows(keys, [&](const RowView& row) {
     while (keys[at] != row.key) ++at;
     const bool fits = move_numbers[at] == static_cast<uint16_t>(row.move_number + 1) ||
-                      (Mutant(RowMutation::kOrderWithoutExactMoveNumber) && move_numbers[at] > row.move_number);
-    if (!fits || !IsMember(to) || to == self_) return;
+                      (node_.Mutant(RowMutation::kOrderWithoutExactMoveNumber) && move_numbers[at] > row.move_number);
+    if (!fits || !node_.IsMember(to) || to == node_.self()) return;
     is_ready[at] = true;
     ready.push_back(row.key);
     ready_numbers.push_back(move_numbers[at]);
   });
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (!is_ready[i] && IsMember(to)) orders_.Add({table, keys[i]}, {.move_number = move_numbers[i], .to = to});
+    if (!is_ready[i] && node_.IsMember(to)) orders_.Add({table, keys[i]}, {.move_number = move_numbers[i], .to = to});
   }
   if (!ready.empty()) HandOver(table, ready, ready_numbers, to, now, out);
 }
@@ -162,7 +163,7 @@ void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<cons
 // Rows have arrived: orders that came before them.
 void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
   if (orders_.empty()) return;
-  TableStore& store = *Rows(table);
+  TableStore& store = *tables_.Rows(table);
   std::map<NodeId, std::pair<std::vector<Key>, std::vector<uint16_t>>> leaving;
   std::vector<Key> with_orders;
   for (const Key key : keys) {
@@ -170,72 +171,14 @@ void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime 
   }
   store.VisitRows(with_orders, [&](const RowView& row) {
     const auto order =
-        orders_.TakeNext({table, row.key}, row.move_number, Mutant(RowMutation::kOrderWithoutExactMoveNumber));
+        orders_.TakeNext({table, row.key}, row.move_number, node_.Mutant(RowMutation::kOrderWithoutExactMoveNumber));
     if (!order) return;
     auto& [leaving_keys, numbers] = leaving[order->to];
     leaving_keys.push_back(row.key);
     numbers.push_back(order->move_number);
   });
   for (auto& [to, rows] : leaving) {
-    if (IsMember(to) && to != self_) HandOver(table, rows.first, rows.second, to, now, out);
-  }
-}
-
-RowBatch RowNode::Gather(TableStore& store, TableId table, std::span<const Key> keys) const {
-  std::vector<Key> found;
-  std::vector<RowVersion> versions;
-  std::vector<uint16_t> numbers;
-  found.reserve(keys.size());
-  versions.reserve(keys.size());
-  numbers.reserve(keys.size());
-  std::shared_ptr<void> memory;  // that is used again: fresh pages would cost as much as the copy
-  float* next = nullptr;
-  store.VisitRows(keys, [&](const RowView& row) {
-    if (memory == nullptr) {  // all rows of a table are as large
-      memory = NewRowMemory(keys.size() * (row.values.size() + row.state.size()) * sizeof(float));
-      next = static_cast<float*>(memory.get());
-    }
-    found.push_back(row.key);
-    versions.push_back(row.version);
-    numbers.push_back(row.move_number);
-    next = std::ranges::copy(row.values, next).out;
-    if (Mutant(RowMutation::kStateStaysAtSource)) {
-      next = std::fill_n(next, row.state.size(), 0.0F);
-    } else {
-      next = std::ranges::copy(row.state, next).out;
-    }
-  });
-  const auto* const first = static_cast<const float*>(memory.get());
-  return {.table = table,
-          .keys = std::move(found),
-          .versions = std::move(versions),
-          .move_numbers = std::move(numbers),
-          .values = Slice<float>(memory, {first, static_cast<size_t>(next - first)})};
-}
-
-// `only`: these rows of the batch; empty: all. Spans point into the batch.
-std::vector<RowView> RowNode::ViewsOf(const TableStore& store, const RowBatch& rows, std::span<const uint32_t> only) {
-  const size_t width = rows.values.size() / rows.keys.size();
-  const size_t dim = std::min<size_t>(store.spec().options.dim, width);
-  std::vector<RowView> views(only.empty() ? rows.keys.size() : only.size());
-  for (size_t i = 0; i < views.size(); ++i) {
-    const size_t place = only.empty() ? i : only[i];
-    const std::span<const float> row = rows.values.view().subspan(place * width, width);
-    views[i] = {.key = rows.keys[place],
-                .version = rows.versions[place],
-                .move_number = rows.move_numbers[place],
-                .values = row.first(dim),
-                .state = row.subspan(dim)};
-  }
-  return views;
-}
-
-void RowNode::Insert(TableStore& store, const RowBatch& rows, std::span<const uint32_t> only, RowOutputs& out) {
-  const size_t count = only.empty() ? rows.keys.size() : only.size();
-  if (count == 0) return;
-  if (Status status = store.Insert(ViewsOf(store, rows, only)); !status.ok()) {
-    Lose(Annotate(status, "taking over " + std::to_string(count) + " rows of table \"" + store.spec().name + "\""),
-         out);
+    if (node_.IsMember(to) && to != node_.self()) HandOver(table, rows.first, rows.second, to, now, out);
   }
 }
 
@@ -248,42 +191,26 @@ Records RowNode::RecordsOf(TableId table, std::span<const Key> keys, Held held, 
 
 void RowNode::Learn(const Records& records) {
   for (const Settled& settled : records.settled) {
-    if (IsMember(settled.origin)) filter_.MergeAckedBelow(settled.origin, settled.acked_below);
+    if (node_.IsMember(settled.origin)) filter_.MergeAckedBelow(settled.origin, settled.acked_below);
   }
 }
 
 // Records of nodes that are members: others send nothing that they could be about.
 void RowNode::AddRecords(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held) {
-  const auto gone = [&](const FilterRecord& record) { return !IsMember(record.origin); };
+  const auto gone = [&](const FilterRecord& record) { return !node_.IsMember(record.origin); };
   if (std::ranges::none_of(records, gone)) return filter_.Add(table, keys, records, held);
   std::vector<FilterRecord> of_members(records.begin(), records.end());
   std::erase_if(of_members, gone);
   filter_.Add(table, keys, of_members, held);
 }
 
-// What a decoder cannot know of rows from another node. False: the message is rejected.
-bool RowNode::FitsTable(NodeId from, const char* kind, const RowBatch& rows, RowOutputs& out) {
-  if (rows.keys.empty()) return true;
-  const TableStore* store = Rows(rows.table);
-  if (store == nullptr) {
-    Reject(from, kind, "rows of table " + std::to_string(rows.table.value()) + ", which is not installed here", out);
-    return false;
-  }
-  if (rows.values.size() == rows.keys.size() * store->row_floats()) return true;
-  Reject(from, kind,
-         std::to_string(rows.values.size()) + " values for " + std::to_string(rows.keys.size()) + " rows of table \"" +
-             store->spec().name + "\", which have " + std::to_string(store->row_floats()) + " each",
-         out);
-  return false;
-}
-
 // Before these rows are inserted: those that are here are counted already.
 void RowNode::CountForeign(TableId table, std::span<const Key> keys) {
   present_.resize((keys.size() + 63) / 64);
-  Rows(table)->Contains(keys, present_);
+  tables_.Rows(table)->Contains(keys, present_);
   for (size_t i = 0; i < keys.size(); ++i) {
-    const uint32_t shard = ShardOf(keys[i]);
-    if (map_.shards[shard].home == self_ || ((present_[i / 64] >> (i % 64)) & 1) != 0) continue;
+    const uint32_t shard = node_.ShardOf(keys[i]);
+    if (node_.map().shards[shard].home == node_.self() || ((present_[i / 64] >> (i % 64)) & 1) != 0) continue;
     ++shards_[shard].foreign;
     ++foreign_rows_;
   }
@@ -291,44 +218,44 @@ void RowNode::CountForeign(TableId table, std::span<const Key> keys) {
 
 void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                        MonotonicTime now, RowOutputs& out) {
-  TableStore& store = *Rows(table);
-  const size_t chunk = RowsPerMessage(store);
+  TableStore& store = *tables_.Rows(table);
+  const size_t chunk = tables_.RowsPerMessage(store);
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const size_t count = std::min(chunk, keys.size() - begin);
     const std::span<const Key> part = keys.subspan(begin, count);
     Handover message{.map_version = {}, .handover = {}, .mark = snapshot_.mark};
-    message.rows = Gather(store, table, part);
+    message.rows = tables_.Gather(store, table, part);
     const std::span<const uint16_t> numbers = move_numbers.subspan(begin, count);
     message.rows.move_numbers = std::vector<uint16_t>(numbers.begin(), numbers.end());
     message.handover = handovers_.Add({.to = to,
                                        .table = table,
                                        .keys = message.rows.keys,
                                        .move_numbers = message.rows.move_numbers,
-                                       .sent_under = map_.version});
-    const bool stay = Mutant(RowMutation::kRecordsStayAtSource);
+                                       .sent_under = node_.map().version});
+    const bool stay = node_.Mutant(RowMutation::kRecordsStayAtSource);
     message.records = RecordsOf(table, part, Held::kRow, !stay, to);
-    if (Mutant(RowMutation::kHandoverWithoutRecords)) message.records.records.clear();
-    if (Mutant(RowMutation::kHandoverWithoutSettled)) message.records.settled.clear();
+    if (node_.Mutant(RowMutation::kHandoverWithoutRecords)) message.records.records.clear();
+    if (node_.Mutant(RowMutation::kHandoverWithoutSettled)) message.records.settled.clear();
     store.Erase(part);
     for (size_t i = 0; i < count; ++i) {
-      const uint32_t shard = ShardOf(part[i]);
+      const uint32_t shard = node_.ShardOf(part[i]);
       ShardState& state = shards_[shard];
       ++state.handovers;
-      if (map_.shards[shard].home != self_) {
+      if (node_.map().shards[shard].home != node_.self()) {
         --state.foreign;
         --foreign_rows_;
       } else {
         directory_.MarkSent({table, part[i]}, to, numbers[i]);
       }
     }
-    counters_.rows_sent += count;
-    Send(to, std::move(message), out);
+    node_.counters().rows_sent += count;
+    node_.Send(to, std::move(message), out);
     SendParkedAfter(table, part, to, now, out);
   }
 }
 
 void RowNode::HandoverEnded(const OpenHandover& handover) {
-  for (const Key key : handover.keys) --shards_[ShardOf(key)].handovers;
+  for (const Key key : handover.keys) --shards_[node_.ShardOf(key)].handovers;
 }
 
 void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out) {
@@ -336,8 +263,9 @@ void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& 
   if (!acknowledged) return;
   const OpenHandover& handover = *acknowledged;
   HandoverEnded(handover);
-  const MapVersion arrived_at = Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
-  if (map_.recovered_at > MapVersion() && arrived_at >= map_.recovered_at && handover.sent_under < map_.recovered_at) {
+  const MapVersion arrived_at = node_.Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
+  if (node_.map().recovered_at > MapVersion() && arrived_at >= node_.map().recovered_at &&
+      handover.sent_under < node_.map().recovered_at) {
     for (size_t i = 0; i < handover.keys.size(); ++i) {
       claims_.push_back(
           {.key = {handover.table, handover.keys[i]}, .owner = from, .move_number = handover.move_numbers[i]});
@@ -352,23 +280,23 @@ void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& 
 // --- the new owner
 
 void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out) {
-  if (!FitsTable(from, "Handover", handover.rows, out)) return;
+  if (const auto why = tables_.WhyUnfit(handover.rows)) return node_.Reject(from, "Handover", *why, out);
   const Slice<Key> keys = handover.rows.keys;
   const TableId table = handover.rows.table;
-  counters_.rows_received += keys.size();
-  HandoverAck ack{.map_version = {}, .handover = handover.handover, .arrived_at = map_.version};
+  node_.counters().rows_received += keys.size();
+  HandoverAck ack{.map_version = {}, .handover = handover.handover, .arrived_at = node_.map().version};
   // Rows first: their installs read them. Nothing else leaves before the installs.
   Learn(handover.records);
   CountForeign(table, keys.view());
-  Insert(*Rows(table), handover.rows, {}, out);
+  node_.Lose(RowTables::Insert(*tables_.Rows(table), handover.rows, {}), out);
   AddRecords(table, keys.view(), handover.records.records, Held::kRow);
   out.arrived.push_back({.table = table, .keys = keys});
   const uint64_t number = withheld_.Reserve();
   size_t awaited =
-      Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), number, out);
+      node_.Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), number, out);
   awaited += ArrivedUnmarked(handover, number, out);
   if (awaited == 0) {
-    Send(from, ack, out);
+    node_.Send(from, ack, out);
   } else {
     withheld_.Add(number, {.to = from, .ack = ack}, awaited);
   }
@@ -381,7 +309,7 @@ void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, R
     const TableKey key{rows.table, rows.keys[i]};
     const uint16_t number = rows.move_numbers.empty() ? uint16_t{0} : rows.move_numbers[i];
     const DirectoryEntry* entry = directory_.Find(key);  // it may pass through here to come again later
-    if (entry != nullptr && entry->owner == self_ && entry->move_number == number) EraseEntry(key);
+    if (entry != nullptr && entry->owner == node_.self() && entry->move_number == number) EraseEntry(key);
   }
   RunWaiting(rows.table, rows.keys.view(), now, out);
   for (const Settled& settled : records.settled) RetryParked(settled.origin, out);
@@ -401,34 +329,32 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, R
   std::vector<TableKey> erase;
   KeyMap<uint8_t> listed;
   directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {
-    const uint32_t shard = ShardOf(key.key);
+    const uint32_t shard = node_.ShardOf(key.key);
     if (!gone[shard]) return;
     erase.push_back(key);
     listed[key] = 1;
-    const NodeId home = map_.shards[shard].home;
+    const NodeId home = node_.map().shards[shard].home;
     if (entry.owner == home && entry.sent_by_me) return;  // has arrived there before this message
-    if (Mutant(RowMutation::kHandoffWithoutDirectory)) return;
+    if (node_.Mutant(RowMutation::kHandoffWithoutDirectory)) return;
     entries[{home, key.table}].push_back({key.key, {entry.owner, entry.move_number}});
   });
-  if (!Mutant(RowMutation::kOldHomeServesLocalize)) {
+  if (!node_.Mutant(RowMutation::kOldHomeServesLocalize)) {
     for (const TableKey key : erase) EraseEntry(key);
   }
-  for (size_t i = 0; i < rows_.size(); ++i) {
-    if (rows_[i] == nullptr) continue;
-    const TableId table(static_cast<uint32_t>(i + 1));
+  RowTables::ForEach(tables_.rows(), [&](TableId table, const TableStore& store) {
     for (const uint32_t shard : shards) {
       std::vector<Key> keys;
-      rows_[i]->ForEachKey(HashRange::OfShard(shard, map_.shard_count()), [&](Key key) { keys.push_back(key); });
+      store.ForEachKey(HashRange::OfShard(shard, node_.map().shard_count()), [&](Key key) { keys.push_back(key); });
       shards_[shard].foreign += static_cast<uint32_t>(keys.size());
       foreign_rows_ += keys.size();
-      if (keys.empty() || Mutant(RowMutation::kHandoffWithoutDirectory)) continue;
-      auto& list = entries[{map_.shards[shard].home, table}];
+      if (keys.empty() || node_.Mutant(RowMutation::kHandoffWithoutDirectory)) continue;
+      auto& list = entries[{node_.map().shards[shard].home, table}];
       // A row may be here and be ordered away by an order that is still on its way: the directory knows the end of it.
-      rows_[i]->VisitRows(keys, [&](const RowView& row) {
-        if (!listed.Contains({table, row.key})) list.push_back({row.key, {self_, row.move_number}});
+      store.VisitRows(keys, [&](const RowView& row) {
+        if (!listed.Contains({table, row.key})) list.push_back({row.key, {node_.self(), row.move_number}});
       });
     }
-  }
+  });
   if (!announce) return;
   for (const auto& [target, list] : entries) {
     for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
@@ -441,39 +367,39 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, R
         owners.push_back(list[i].second.first);
         numbers.push_back(list[i].second.second);
       }
-      Send(target.first,
-           HomeHandoff{.map_version = {},
-                       .entries = {.table = target.second,
-                                   .keys = std::move(keys),
-                                   .owners = std::move(owners),
-                                   .move_numbers = std::move(numbers)},
-                       .complete = {}},
-           out);
+      node_.Send(target.first,
+                 HomeHandoff{.map_version = {},
+                             .entries = {.table = target.second,
+                                         .keys = std::move(keys),
+                                         .owners = std::move(owners),
+                                         .move_numbers = std::move(numbers)},
+                             .complete = {}},
+                 out);
     }
   }
   std::map<NodeId, std::vector<ShardId>> complete;
-  for (const uint32_t shard : shards) complete[map_.shards[shard].home].push_back(ShardId(shard));
+  for (const uint32_t shard : shards) complete[node_.map().shards[shard].home].push_back(ShardId(shard));
   for (auto& [home, list] : complete) {
-    Send(home, HomeHandoff{.map_version = {}, .entries = {}, .complete = std::move(list)}, out);
+    node_.Send(home, HomeHandoff{.map_version = {}, .entries = {}, .complete = std::move(list)}, out);
   }
 }
 
 void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out) {
-  if (handoff.map_version < map_.recovered_at) return;
+  if (handoff.map_version < node_.map().recovered_at) return;
   const DirectoryBatch& entries = handoff.entries;
-  TableStore* store = Rows(entries.table);
+  TableStore* store = tables_.Rows(entries.table);
   for (size_t i = 0; i < entries.keys.size(); ++i) {
     const TableKey key{entries.table, entries.keys[i]};
-    if (shards_[ShardOf(key.key)].home != HomeState::kWaitHandoff) continue;
+    if (shards_[node_.ShardOf(key.key)].home != HomeState::kWaitHandoff) continue;
     // By the number of its move: a row that is here may have arrived meanwhile, or may not have left yet, because the
     // order to pass it on, which the entry comes from, is still on its way.
     bool arrived = false;
-    if (store != nullptr && entries.owners[i] == self_) {
+    if (store != nullptr && entries.owners[i] == node_.self()) {
       store->VisitRows(std::span(&key.key, 1), [&](const RowView& row) {
         arrived = static_cast<int16_t>(row.move_number - entries.move_numbers[i]) >= 0;
       });
     }
-    if (Mutant(RowMutation::kPresentCountsAsArrived)) arrived = store != nullptr && store->Contains(key.key);
+    if (node_.Mutant(RowMutation::kPresentCountsAsArrived)) arrived = store != nullptr && store->Contains(key.key);
     if (!arrived) SetEntry(key, {.owner = entries.owners[i], .move_number = entries.move_numbers[i]});
   }
   std::vector<uint32_t> ready;
@@ -491,12 +417,12 @@ void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& o
 void RowNode::PlanCallBacks() {
   call_back_.clear();
   directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {
-    if (entry.owner == self_ || shards_[ShardOf(key.key)].home != HomeState::kActive) return;
-    const Shard& shard = ShardAt(key.key);
-    const bool is_next = shard.next_backup == entry.owner && !Mutant(RowMutation::kNextBackupKeepsRows);
-    const Member* member = map_.Find(entry.owner);
+    if (entry.owner == node_.self() || shards_[node_.ShardOf(key.key)].home != HomeState::kActive) return;
+    const Shard& shard = node_.ShardAt(key.key);
+    const bool is_next = shard.next_backup == entry.owner && !node_.Mutant(RowMutation::kNextBackupKeepsRows);
+    const Member* member = node_.map().Find(entry.owner);
     if (member == nullptr) return;
-    if (is_next || member->leaving || (options_.call_back_from_servers && member->role == Role::kServer)) {
+    if (is_next || member->leaving || (node_.options().call_back_from_servers && member->role == Role::kServer)) {
       call_back_.push_back(key);
     }
   });
@@ -504,10 +430,10 @@ void RowNode::PlanCallBacks() {
 
 // Long rows are called back fewer at a time, so that links and memory hold a bounded number of bytes of them.
 size_t RowNode::RowsCalledBackMax(TableId table) const {
-  const TableStore* store = Rows(table);
-  if (store == nullptr) return options_.rows_called_back_max;
+  const TableStore* store = tables_.Rows(table);
+  if (store == nullptr) return node_.options().rows_called_back_max;
   const size_t row_bytes = size_t{store->spec().options.dim} * 3 * sizeof(float);
-  return std::clamp<size_t>(options_.bytes_called_back_max / row_bytes, 1, options_.rows_called_back_max);
+  return std::clamp<size_t>(node_.options().bytes_called_back_max / row_bytes, 1, node_.options().rows_called_back_max);
 }
 
 void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
@@ -516,15 +442,17 @@ void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
     const size_t called_back_max = RowsCalledBackMax(table);
     if (directory_.called_back() >= called_back_max) return;
     std::vector<Key> keys;
-    const size_t room = std::min(called_back_max - directory_.called_back(), options_.rows_per_message_max);
+    const size_t room = std::min(called_back_max - directory_.called_back(), node_.options().rows_per_message_max);
     while (!call_back_.empty() && call_back_.front().table == table && keys.size() < room) {
       const TableKey key = call_back_.front();
       call_back_.pop_front();
       const DirectoryEntry* entry = directory_.Find(key);
-      if (entry == nullptr || entry->owner == self_ || shards_[ShardOf(key.key)].home != HomeState::kActive) continue;
+      if (entry == nullptr || entry->owner == node_.self() ||
+          shards_[node_.ShardOf(key.key)].home != HomeState::kActive)
+        continue;
       keys.push_back(key.key);
     }
-    if (!keys.empty()) Move(table, keys, self_, true, now, out);
+    if (!keys.empty()) Move(table, keys, node_.self(), true, now, out);
   }
 }
 

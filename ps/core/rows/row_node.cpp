@@ -3,101 +3,28 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-#include "ps/core/link/link.h"
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 
 // --- tables
 
-TableStore* RowNode::Rows(TableId table) const {
-  const size_t index = size_t{table.value()} - 1;
-  return index < rows_.size() ? rows_[index].get() : nullptr;
-}
-
-TableStore* RowNode::Copies(TableId table) const {
-  const size_t index = size_t{table.value()} - 1;
-  return index < copies_.size() ? copies_[index].get() : nullptr;
-}
-
-// With their state, which may be as long as two rows.
-size_t RowNode::RowsPerMessage(const TableStore& store) const {
-  const size_t floats = size_t{store.spec().options.dim} * 3;
-  return std::max<size_t>(1, std::min(options_.rows_per_message_max, options_.floats_per_message_max / floats));
-}
-
-Status RowNode::InstallTable(TableId table, const TableSpec& spec, LoadedTable loaded) {
-  if (table == TableId() || table.value() > kTablesMax) {
-    return Error(StatusCode::kResourceExhausted,
-                 "table id " + std::to_string(table.value()) + " is outside 1 .. " + std::to_string(kTablesMax));
-  }
-  if (Rows(table) != nullptr) return OkStatus();
-  if (loaded.rows == nullptr) {
-    ASSIGN_OR_RETURN(loaded.rows, options_.create_store(spec));
-  }
-  if (loaded.copies == nullptr) {
-    TableSpec unlimited = spec;
-    unlimited.options.rows_max = 0;
-    ASSIGN_OR_RETURN(loaded.copies,
-                     (options_.create_copies ? options_.create_copies : options_.create_store)(unlimited));
-  }
-  const size_t size = std::max<size_t>(rows_.size(), table.value());
-  rows_.resize(size);
-  copies_.resize(size);
-  if (snapshot_.open && !options_.snapshots_go_home) {  // rows may arrive in it
-    RETURN_IF_ERROR(loaded.rows->BeginSnapshot());
-  }
-  rows_[table.value() - 1] = std::move(loaded.rows);
-  copies_[table.value() - 1] = std::move(loaded.copies);
-  return OkStatus();
-}
-
 bool RowNode::OwnsNow(TableId table, Key key) const {
-  const TableStore* store = Rows(table);
+  const TableStore* store = tables_.Rows(table);
   if (store == nullptr || shards_.empty()) return false;
-  if (plain_[ShardOf(key)] != 0) return true;
-  const ShardState& state = shards_[ShardOf(key)];
+  if (plain_[node_.ShardOf(key)] != 0) return true;
+  const ShardState& state = shards_[node_.ShardOf(key)];
   if (state.home == HomeState::kActive && !directory_.Contains({table, key})) return true;
   return store->Contains(key);
 }
 
-std::vector<TableKey> RowNode::KeysOfShards(const std::vector<std::unique_ptr<TableStore>>& tables,
-                                            std::span<const uint32_t> shards) const {
-  std::vector<TableKey> keys;
-  for (size_t i = 0; i < tables.size(); ++i) {
-    if (tables[i] == nullptr || tables[i]->row_count() == 0) continue;
-    const TableId table(static_cast<uint32_t>(i + 1));
-    for (const uint32_t shard : shards) {
-      tables[i]->ForEachKey(HashRange::OfShard(shard, map_.shard_count()), [&](Key key) {
-        keys.push_back({table, key});
-      });
-    }
-  }
-  return keys;
-}
-
 // --- messages
-
-void RowNode::Send(NodeId to, Message message, RowOutputs& out) {
-  SetMapVersion(message, map_.version);
-  if (to != self_) {
-    if (IsMember(to)) out.send.push_back({.to = to, .message = std::move(message)});
-    return;
-  }
-  const bool answer = std::holds_alternative<PushAck>(message) || std::holds_alternative<PushRefused>(message) ||
-                      std::holds_alternative<PullReply>(message) || std::holds_alternative<PullRefused>(message);
-  if (answer) {
-    out.send.push_back({.to = to, .message = std::move(message)});
-  } else {
-    to_self_.push_back(std::move(message));
-  }
-}
 
 // Behind one that waits, all do: they come in order.
 bool RowNode::MustStall(NodeId from, const Message& message) const {
-  if (from == self_) return false;
-  const bool newer = MapVersionOf(message) > map_.version && !Mutant(RowMutation::kNewerMessageUnderOldMap);
+  if (from == node_.self()) return false;
+  const bool newer =
+      MapVersionOf(message) > node_.map().version && !node_.Mutant(RowMutation::kNewerMessageUnderOldMap);
   return newer || stalled_.Holds(from);
 }
 
@@ -116,28 +43,24 @@ void RowNode::Receive(NodeId from, Message message, MonotonicTime now, RowOutput
 }
 
 void RowNode::Handle(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out) {
-  const Party sender = PartyOf(from, map_);
-  if (from != self_ && sender == Party::kUnknown && !Mutant(RowMutation::kRemovedNodeAccepted) &&
-      !(Mutant(RowMutation::kRemovedNodesHandoverAccepted) && std::holds_alternative<Handover>(message))) {
+  const Party sender = PartyOf(from, node_.map());
+  if (from != node_.self() && sender == Party::kUnknown && !node_.Mutant(RowMutation::kRemovedNodeAccepted) &&
+      !(node_.Mutant(RowMutation::kRemovedNodesHandoverAccepted) && std::holds_alternative<Handover>(message))) {
     return;
   }
   // What has waited for a map came before the role of its sender was known.
-  if (from != self_ && !MayCome(message.index(), sender, PartyOf(self_, map_))) {
-    return Reject(from, NameOf(message), WithoutRight(sender, PartyOf(self_, map_)), out);
+  if (from != node_.self() && !MayCome(message.index(), sender, PartyOf(node_.self(), node_.map()))) {
+    return node_.Reject(from, NameOf(message), WithoutRight(sender, PartyOf(node_.self(), node_.map())), out);
   }
   std::visit([&](auto&& body) { On(from, std::move(body), now, out); }, std::move(message));
 }
 
 void RowNode::DrainSelf(MonotonicTime now, RowOutputs& out) {
-  while (!to_self_.empty()) {
-    Message message = std::move(to_self_.front());
-    to_self_.pop_front();
-    Handle(self_, std::move(message), now, out);
-  }
+  while (std::optional<Message> message = node_.TakeOwn()) Handle(node_.self(), *std::move(message), now, out);
 }
 
 void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
-  const bool some_wait = stalled_.Release(map_.version, [&](NodeId from, Message message) {
+  const bool some_wait = stalled_.Release(node_.map().version, [&](NodeId from, Message message) {
     Handle(from, std::move(message), now, out);
     DrainSelf(now, out);
   });
@@ -148,28 +71,19 @@ void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs
   if (filter_.MergeAckedBelow(origin, acked_below)) RetryParked(origin, out);
 }
 
-void RowNode::Reject(NodeId from, const char* kind, const std::string& why, RowOutputs& out) {
-  ++counters_.rejected;
-  out.rejected.push_back({.from = from, .why = std::string(kind) + ": " + why});
-}
-
-void RowNode::Lose(Status status, RowOutputs& out) {
-  if (!out.lost) out.lost = std::move(status);
-}
-
 // --- maps
 
 void RowNode::RemoveOrigins(const ShardMap& old) {
-  filter_.ForgetIf([&](NodeId origin) { return !IsMember(origin); });
+  filter_.ForgetIf([&](NodeId origin) { return !node_.IsMember(origin); });
   for (const Member& member : old.members) {
-    if (IsMember(member.node)) continue;
+    if (node_.IsMember(member.node)) continue;
     parked_.Forget(member.node);
     news_sent_.erase(member.node);
     asked_by_.erase(member.node);
     fetch_requests_.erase(member.node);
     if (collect_) collect_->missing.erase(member.node);
     joins_.Forget(member.node);
-    if (!Mutant(RowMutation::kRemovedNodeAccepted) && !Mutant(RowMutation::kRemovedNodesHandoverAccepted)) {
+    if (!node_.Mutant(RowMutation::kRemovedNodeAccepted) && !node_.Mutant(RowMutation::kRemovedNodesHandoverAccepted)) {
       stalled_.Forget(member.node);
     }
   }
@@ -180,39 +94,39 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
 std::vector<NodeId> RowNode::OwnersLostSince(const ShardMap& old) const {
   std::vector<NodeId> lost;
   for (const Member& member : old.members) {
-    if (member.may_own_rows() && !IsMember(member.node)) lost.push_back(member.node);
+    if (member.may_own_rows() && !node_.IsMember(member.node)) lost.push_back(member.node);
   }
-  const bool one_recovery = map_.recoveries == static_cast<uint16_t>(old.recoveries + 1);
+  const bool one_recovery = node_.map().recoveries == static_cast<uint16_t>(old.recoveries + 1);
   if (lost.empty() || !one_recovery) lost.push_back(NodeId());
   return lost;
 }
 
 void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away) {
   ShardState& state = shards_[shard];
-  const bool home_here = map_.shards[shard].home == self_;
+  const bool home_here = node_.map().shards[shard].home == node_.self();
   if (home_here) {
     foreign_rows_ -= state.foreign;
     state.foreign = 0;
   }
   if (recovery) {
     if (!home_here) {
-      if (old.home == self_) given_away.push_back(shard);  // by a change that this node has not seen
+      if (old.home == node_.self()) given_away.push_back(shard);  // by a change that this node has not seen
       state.home = HomeState::kNotHome;
       state.directory_complete = false;
       state.was_backup = state.owner_lost = false;
       return;
     }
-    if (old.home != self_) {
-      state.was_backup = state.was_backup || old.backup == self_ || old.next_backup == self_;
-      state.copies_partial = old.backup != self_;
+    if (old.home != node_.self()) {
+      state.was_backup = state.was_backup || old.backup == node_.self() || old.next_backup == node_.self();
+      state.copies_partial = old.backup != node_.self();
       state.directory_complete = false;
     }
     state.home = HomeState::kCollecting;
     return;
   }
-  if (map_.shards[shard].home == old.home) return;
+  if (node_.map().shards[shard].home == old.home) return;
   state.owner_lost = false;
-  if (old.home == self_) {
+  if (old.home == node_.self()) {
     given_away.push_back(shard);
     state.home = HomeState::kNotHome;
     state.directory_complete = false;
@@ -223,11 +137,10 @@ void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::ve
 }
 
 void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
-  ATTUNE_CHECK(next.version > map_.version) << "map " << next.version << " after " << map_.version;
-  const ShardMap old = std::exchange(map_, std::move(next));
-  const bool recovery = map_.recovered_at > old.version;
-  if (!snapshot_.open) snapshot_.mark = std::max(snapshot_.mark, map_.marked);
-  const uint32_t count = map_.shard_count();
+  const ShardMap old = node_.Adopt(std::move(next));
+  const bool recovery = node_.map().recovered_at > old.version;
+  if (!snapshot_.open) snapshot_.mark = std::max(snapshot_.mark, node_.map().marked);
+  const uint32_t count = node_.map().shard_count();
   const bool first = shards_.empty();
   if (first) {
     shards_.resize(count);
@@ -236,16 +149,16 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   RemoveOrigins(old);
   // Rows sent to a node that has failed come back by the recovery; one that has left has passed them on before.
   handovers_.EraseIf([&](const OpenHandover& handover) {
-    if (IsMember(handover.to)) return false;
+    if (node_.IsMember(handover.to)) return false;
     HandoverEnded(handover);
     return true;
   });
-  withheld_.EraseIf([&](NodeId to) { return !IsMember(to); });
+  withheld_.EraseIf([&](NodeId to) { return !node_.IsMember(to); });
 
   std::vector<Queued> operations;
   if (recovery) {
     ReleaseWithheld(out);
-    if (!Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.Clear();
+    if (!node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.Clear();
     claims_.clear();
     asked_by_.clear();
     fetch_requests_.clear();
@@ -255,21 +168,21 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     collect_.reset();
     call_back_.clear();
     directory_.ForgetComing();
-    if (!Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
+    if (!node_.Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
   }
   std::vector<uint32_t> given_away, dropped;
   const std::vector<NodeId> owners_lost = recovery ? OwnersLostSince(old) : std::vector<NodeId>();
   for (uint32_t i = 0; i < count; ++i) {
     const Shard before = first ? Shard{} : old.shards[i];
-    const Shard& after = map_.shards[i];
+    const Shard& after = node_.map().shards[i];
     AdoptHome(i, before, recovery, given_away);
     // A backup owns no row of its shard.
     const bool any_lost = std::ranges::any_of(owners_lost, [&](NodeId lost) { return lost != before.backup || first; });
-    shards_[i].owner_lost = shards_[i].owner_lost || (after.home == self_ && any_lost);
-    const bool had_copies = before.backup == self_ || before.next_backup == self_;
-    const bool has_copies = after.backup == self_ || after.next_backup == self_;
-    if (had_copies && !has_copies && !(recovery && after.home == self_)) dropped.push_back(i);
-    if (has_copies && (recovery || !had_copies)) shards_[i].absent_era = map_.recoveries;
+    shards_[i].owner_lost = shards_[i].owner_lost || (after.home == node_.self() && any_lost);
+    const bool had_copies = before.backup == node_.self() || before.next_backup == node_.self();
+    const bool has_copies = after.backup == node_.self() || after.next_backup == node_.self();
+    if (had_copies && !has_copies && !(recovery && after.home == node_.self())) dropped.push_back(i);
+    if (has_copies && (recovery || !had_copies)) shards_[i].absent_era = node_.map().recoveries;
   }
   if (recovery || !given_away.empty()) {
     std::ranges::move(waiting_.TakeQueue(), std::back_inserter(operations));
@@ -299,34 +212,35 @@ void RowNode::UpdatePlain() {
   any_guard_ = false;
   for (size_t i = 0; i < shards_.size(); ++i) {
     plain_[i] = shards_[i].home == HomeState::kActive && directory_.InShard(static_cast<uint32_t>(i)) == 0 ? 1 : 0;
-    any_guard_ = any_guard_ || map_.shards[i].backup != NodeId() || map_.shards[i].next_backup != NodeId();
+    any_guard_ =
+        any_guard_ || node_.map().shards[i].backup != NodeId() || node_.map().shards[i].next_backup != NodeId();
   }
 }
 
 // --- what others may know
 
 RowsReport RowNode::Report() const {
-  RowsReport report{.map_version = map_.version};
+  RowsReport report{.map_version = node_.map().version};
   for (const ShardState& state : shards_) {
     if (state.home != HomeState::kNotHome && state.home != HomeState::kActive) ++report.shards_not_ready;
   }
   if (fetching_ > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
   report.joins_done = joins_.Done();
   report.copies_to_send += joins_.rows_to_install();
-  for (const auto& table : rows_) report.rows_held += table != nullptr ? table->row_count() : 0;
-  for (const auto& table : copies_) report.copies += table != nullptr ? table->row_count() : 0;
+  report.rows_held += RowTables::Count(tables_.rows());
+  report.copies += RowTables::Count(tables_.copies());
   report.rows_foreign = foreign_rows_;
   report.handovers_open = handovers_.size();
   report.operations_waiting = waiting_.rows() + waiting_.queued() + parked() + held_.rows() + orders_.rows();
-  if (const Member* me = map_.Find(self_); me != nullptr && me->leaving) {
-    for (const Member& member : map_.members) {
-      const bool gives_orders = member.node != self_ && member.may_own_rows();
+  if (const Member* me = node_.map().Find(node_.self()); me != nullptr && me->leaving) {
+    for (const Member& member : node_.map().members) {
+      const bool gives_orders = member.node != node_.self() && member.may_own_rows();
       if (gives_orders && !leave_markers_.contains(member.node)) ++report.operations_waiting;
     }
   }
   report.rows_to_come = call_back_.size() + directory_.called_back();
-  report.rows_received = counters_.rows_received;
-  report.rows_sent = counters_.rows_sent;
+  report.rows_received = node_.counters().rows_received;
+  report.rows_sent = node_.counters().rows_sent;
   report.shards_restored = shards_restored_;
   report.rows_restored = rows_restored_;
   report.rows_begun_anew = rows_begun_anew_;
@@ -356,9 +270,9 @@ std::string RowNode::WhatWaits() const {
 }
 
 NodeId RowNode::DirectoryOwner(TableId table, Key key) const {
-  if (shards_.empty() || shards_[ShardOf(key)].home != HomeState::kActive) return {};
+  if (shards_.empty() || shards_[node_.ShardOf(key)].home != HomeState::kActive) return {};
   const DirectoryEntry* entry = directory_.Find({table, key});
-  return entry == nullptr ? self_ : entry->owner;
+  return entry == nullptr ? node_.self() : entry->owner;
 }
 
 }  // namespace attune::ps

@@ -38,7 +38,9 @@
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
+#include "ps/core/rows/row_context.h"
 #include "ps/core/rows/row_io.h"
+#include "ps/core/rows/row_tables.h"
 #include "ps/core/rows/state/backup_joins.h"
 #include "ps/core/rows/state/duplicate_filter.h"
 #include "ps/core/rows/state/held_replicates.h"
@@ -56,16 +58,20 @@ namespace attune::ps {
 class RowNode {
  public:
   explicit RowNode(RowOptions options)
-      : options_(std::move(options)), stalled_(options_.stalled_max, options_.stalled_bytes_max) {}
+      : node_(std::move(options)),
+        tables_(node_.options()),
+        stalled_(node_.options().stalled_max, node_.options().stalled_bytes_max) {}
 
   // Before anything else.
-  void SetSelf(NodeId self) { self_ = self; }
-  NodeId self() const { return self_; }
+  void SetSelf(NodeId self) { node_.SetSelf(self); }
+  NodeId self() const { return node_.self(); }
 
   // Again with the same table changes nothing. `loaded`: what a checkpoint has of the rows of this node's shards, and
   // of the copies that it keeps for others. All servers take theirs before anybody may push to the table, so nothing of
   // it has to be copied between them.
-  Status InstallTable(TableId table, const TableSpec& spec, LoadedTable loaded = {});
+  Status InstallTable(TableId table, const TableSpec& spec, LoadedTable loaded = {}) {
+    return tables_.Install(table, spec, std::move(loaded), snapshot_.open && !node_.options().snapshots_go_home);
+  }
   // The map must be newer than the current one, valid, and contain this node.
   void AdoptMap(ShardMap map, MonotonicTime now, RowOutputs& out);
   // `from`: the peer, or self() for operations that begin here.
@@ -79,8 +85,8 @@ class RowNode {
   void OnTimer(MonotonicTime now) { parked_.Expire(now); }
   MonotonicTime WakeAt() const { return parked_.next_deadline(); }
 
-  const ShardMap& map() const { return map_; }
-  const RowCounters& counters() const { return counters_; }
+  const ShardMap& map() const { return node_.map(); }
+  const RowCounters& counters() const { return node_.counters(); }
   RowsReport Report() const;
   size_t parked() const { return parked_.size(); }
   // The row is here: reading and writing it needs no message. False for every row of a table not installed.
@@ -112,8 +118,8 @@ class RowNode {
   void EndSnapshot(bool kept, RowOutputs& out);
 
   // By TableId - 1; null where a table is not installed here.
-  const std::vector<std::unique_ptr<TableStore>>& tables() const { return rows_; }
-  const std::vector<std::unique_ptr<TableStore>>& copies() const { return copies_; }
+  const RowTables::Stores& tables() const { return tables_.rows(); }
+  const RowTables::Stores& copies() const { return tables_.copies(); }
 
   // For checkers: messages delivered but held for a newer map, and what must be empty at rest ("" when it is).
   void ForEachStalled(const std::function<void(NodeId from, const Message&)>& visit) const;
@@ -151,26 +157,13 @@ class RowNode {
   template <typename Other>
   void On(NodeId, Other&&, MonotonicTime, RowOutputs&) {}
   void Handle(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out);
-  void Send(NodeId to, Message message, RowOutputs& out);
   void DrainSelf(MonotonicTime now, RowOutputs& out);
   void DrainStalled(MonotonicTime now, RowOutputs& out);
   bool MustStall(NodeId from, const Message& message) const;
-  [[gnu::always_inline]] bool Mutant(RowMutation mutation) const { return options_.mutation == mutation; }
-  bool IsMember(NodeId node) const { return map_.Contains(node); }
-  uint32_t ShardOf(Key key) const { return ShardMap::ShardIndex(key, map_.shard_count()); }
-  const Shard& ShardAt(Key key) const { return map_.shards[ShardOf(key)]; }
-  TableStore* Rows(TableId table) const;
-  TableStore* Copies(TableId table) const;
-  size_t RowsPerMessage(const TableStore& store) const;
   void UpdatePlain();
-  void Lose(Status status, RowOutputs& out);
-  void Reject(NodeId from, const char* kind, const std::string& why, RowOutputs& out);
-  std::vector<TableKey> KeysOfShards(const std::vector<std::unique_ptr<TableStore>>& tables,
-                                     std::span<const uint32_t> shards) const;
   void RemoveOrigins(const ShardMap& next);
   void AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away);
   std::vector<NodeId> OwnersLostSince(const ShardMap& old) const;
-  void RefreshHere(const ShardMap& old, bool recovery, MonotonicTime now, RowOutputs& out);
 
   // --- row_operations.cpp
   void On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out);
@@ -192,7 +185,6 @@ class RowNode {
   void Here(Push&& push, MonotonicTime now, RowOutputs& out);
   void Here(Pull&& pull, MonotonicTime now, RowOutputs& out);
   void Here(InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
-  Status CheckRoom(const TableStore& store, TableId table, std::span<const Key> keys);
   void ApplyNew(const Push& push, RowOutputs& out);
   void Duplicate(const Push& push, RowOutputs& out);
   void AcknowledgeOrReplicate(const Push& push, std::span<const RowVersion> versions, bool probe, RowOutputs& out);
@@ -224,10 +216,7 @@ class RowNode {
   void TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                 MonotonicTime now, RowOutputs& out);
-  RowBatch Gather(TableStore& store, TableId table, std::span<const Key> keys) const;
-  void Insert(TableStore& store, const RowBatch& rows, std::span<const uint32_t> only, RowOutputs& out);
   void Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out);
-  bool FitsTable(NodeId from, const char* kind, const RowBatch& rows, RowOutputs& out);
   void CountForeign(TableId table, std::span<const Key> keys);
   void Learn(const Records& records);
   void AddRecords(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records,
@@ -283,7 +272,6 @@ class RowNode {
   void AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord>& records);
   size_t SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out);
   void ReleaseWithheld(RowOutputs& out);
-  static std::vector<RowView> ViewsOf(const TableStore& store, const RowBatch& rows, std::span<const uint32_t> only);
 
   // --- row_recovery.cpp
   void On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out);
@@ -300,18 +288,14 @@ class RowNode {
   void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
   void SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out);
 
-  RowOptions options_;
-  NodeId self_;
-  ShardMap map_;
-  std::vector<std::unique_ptr<TableStore>> rows_, copies_;  // by TableId - 1
+  RowContext node_;
+  RowTables tables_;
   DuplicateFilter filter_;
-  RowCounters counters_;
   std::vector<ShardState> shards_;
   std::vector<uint8_t> plain_;  // by shard: home here, ready, every row here
   bool any_guard_ = false;      // some shard has a backup or a next backup
   uint64_t foreign_rows_ = 0;
 
-  std::deque<Message> to_self_;
   StalledMessages stalled_;  // for a newer map
 
   // Operations.

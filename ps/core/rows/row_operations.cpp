@@ -45,31 +45,31 @@ uint64_t StalenessOf(const Push& push, std::span<const RowVersion> versions) {
 
 NodeId RowNode::GuardOf(const Shard& shard) const {
   if (shard.backup != NodeId()) return shard.backup;
-  if (Mutant(RowMutation::kDualWrite)) return {};
-  return shard.next_backup != self_ ? shard.next_backup : NodeId();
+  if (node_.Mutant(RowMutation::kDualWrite)) return {};
+  return shard.next_backup != node_.self() ? shard.next_backup : NodeId();
 }
 
 // --- where an operation goes
 
 template <typename Operation>
 bool RowNode::AllPlain(const Operation& operation) const {
-  const uint32_t shards = map_.shard_count();
+  const uint32_t shards = node_.map().shard_count();
   const uint8_t* plain = plain_.data();
   return std::ranges::all_of(operation.keys, [&](Key key) { return plain[ShardMap::ShardIndex(key, shards)] != 0; });
 }
 
 RowNode::Place RowNode::Find(TableId table, Key key, bool present, bool trusted, NodeId from) const {
   using enum Place::What;
-  const uint32_t index = ShardOf(key);
+  const uint32_t index = node_.ShardOf(key);
   const ShardState& state = shards_[index];
-  const NodeId home = map_.shards[index].home;
+  const NodeId home = node_.map().shards[index].home;
   const bool active = state.home == HomeState::kActive;
   const DirectoryEntry* entry = active ? directory_.Find({table, key}) : nullptr;
   if (present || (active && entry == nullptr)) return {kHere, {}, false};
-  if (trusted && (from == home || Mutant(RowMutation::kOldForwardTrusted))) return {kWait, {}, false};
-  if (home != self_) return {kSend, home, false};
+  if (trusted && (from == home || node_.Mutant(RowMutation::kOldForwardTrusted))) return {kWait, {}, false};
+  if (home != node_.self()) return {kSend, home, false};
   if (!active) return {kQueue, {}, false};
-  if (entry->owner == self_) return {kWait, {}, false};
+  if (entry->owner == node_.self()) return {kWait, {}, false};
   return {kSend, entry->owner, true};
 }
 
@@ -78,21 +78,21 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
   if (AllPlain(operation)) return Here(std::move(operation), now, out);
   const size_t count = operation.keys.size();
   std::vector<uint64_t> present((count + 63) / 64, 0);
-  if (const TableStore* store = Rows(operation.table); store != nullptr) {
+  if (const TableStore* store = tables_.Rows(operation.table); store != nullptr) {
     store->Contains(operation.keys.view(), present);
   }
   Groups<Place> groups;
   for (uint32_t i = 0; i < count; ++i) {
     const Key key = operation.keys[i];
     const bool trusted =
-        operation.by_home && from != self_ &&
-        (operation.map_version >= ShardAt(key).routing_since || Mutant(RowMutation::kOldForwardTrusted));
+        operation.by_home && from != node_.self() &&
+        (operation.map_version >= node_.ShardAt(key).routing_since || node_.Mutant(RowMutation::kOldForwardTrusted));
     groups.Add(Find(operation.table, key, ((present[i / 64] >> (i % 64)) & 1) != 0, trusted, from), i);
   }
   const auto whole = std::make_shared<const Message>(operation);
   for (const auto& [place, places] : groups) {
     if (place.what == Place::What::kWait) {
-      counters_.waited += places.size();
+      node_.counters().waited += places.size();
       for (const uint32_t i : places) {
         waiting_.Add({operation.table, operation.keys[i]}, whole, from, i);
       }
@@ -104,9 +104,9 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
     } else if (place.what == Place::What::kQueue) {
       waiting_.Queue({.from = from, .message = std::move(part)});
     } else {
-      ++counters_.forwarded;
+      ++node_.counters().forwarded;
       part.by_home = place.by_home;
-      Send(place.to, std::move(part), out);
+      node_.Send(place.to, std::move(part), out);
     }
   }
 }
@@ -121,7 +121,8 @@ void RowNode::Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutp
     std::visit(
         [&](auto&& operation) {
           if constexpr (requires { operation.by_home; }) operation.by_home = false;
-          On(queued.from == self_ || IsMember(queued.from) ? queued.from : self_, std::move(operation), now, out);
+          On(queued.from == node_.self() || node_.IsMember(queued.from) ? queued.from : node_.self(),
+             std::move(operation), now, out);
         },
         std::move(queued.message));
   }
@@ -148,7 +149,7 @@ Status RowNode::Check(NodeId, const Push& push) const {
     return Error(StatusCode::kResourceExhausted, "more than " + std::to_string(kPushWindowMax) +
                                                      " pushes of one worker are in flight; wait for acknowledgements");
   }
-  const TableStore* store = Rows(push.table);
+  const TableStore* store = tables_.Rows(push.table);
   if (store == nullptr) return OkStatus();  // may be sent on
   const uint32_t dim = store->spec().options.dim;
   if (push.gradients.size() != push.keys.size() * dim) {
@@ -161,20 +162,21 @@ Status RowNode::Check(NodeId, const Push& push) const {
 }
 
 void RowNode::Refuse(const Push& push, Status status, RowOutputs& out) {
-  ++counters_.refused;
-  Send(push.origin,
-       PushRefused{
-           .sequence = push.sequence, .map_version = {}, .positions = push.positions, .status = std::move(status)},
-       out);
+  ++node_.counters().refused;
+  node_.Send(
+      push.origin,
+      PushRefused{
+          .sequence = push.sequence, .map_version = {}, .positions = push.positions, .status = std::move(status)},
+      out);
 }
 
 void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
-  ++counters_.pushes;
-  if (!IsMember(push.origin) && !Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
+  ++node_.counters().pushes;
+  if (!node_.IsMember(push.origin) && !node_.Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
   const NodeId origin = push.origin;
   const bool settled_more = filter_.MergeAckedBelow(origin, push.acked_below);
-  if (filter_.Covered(origin, push.sequence) && !Mutant(RowMutation::kNoDuplicateFilter)) {
-    ++counters_.duplicate_pushes;  // the origin knows already
+  if (filter_.Covered(origin, push.sequence) && !node_.Mutant(RowMutation::kNoDuplicateFilter)) {
+    ++node_.counters().duplicate_pushes;  // the origin knows already
   } else if (Status status = Check(from, push); !status.ok()) {
     Refuse(push, std::move(status), out);
   } else {
@@ -185,28 +187,28 @@ void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
 
 void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
   const NodeId origin = push.origin;
-  if (!IsMember(origin) && !Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
-  if (filter_.Covered(origin, push.sequence) && !Mutant(RowMutation::kNoDuplicateFilter)) {
-    ++counters_.duplicate_pushes;
+  if (!node_.IsMember(origin) && !node_.Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
+  if (filter_.Covered(origin, push.sequence) && !node_.Mutant(RowMutation::kNoDuplicateFilter)) {
+    ++node_.counters().duplicate_pushes;
     return;
   }
-  if (Rows(push.table) == nullptr) return Refuse(push, NoSuchTable(push.table), out);
+  if (tables_.Rows(push.table) == nullptr) return Refuse(push, NoSuchTable(push.table), out);
 #ifdef ATTUNE_DELIBERATE_MISTAKES
-  if (Mutant(RowMutation::kAcknowledgeBeforeApplying)) return AcknowledgeThenApply(std::move(push), out);
+  if (node_.Mutant(RowMutation::kAcknowledgeBeforeApplying)) return AcknowledgeThenApply(std::move(push), out);
 #endif
-  if (Mutant(RowMutation::kHighWaterMarkFilter)) {
+  if (node_.Mutant(RowMutation::kHighWaterMarkFilter)) {
     std::vector<FilterRecord> records;
     filter_.Collect(push.table, push.keys.view(), Held::kRow, false, records);
     for (const FilterRecord& record : records) {
       if (record.origin == origin && record.sequence > push.sequence) return Duplicate(push, out);
     }
   }
-  if (!filter_.HasRecord(origin, push.sequence) || Mutant(RowMutation::kNoDuplicateFilter)) {
+  if (!filter_.HasRecord(origin, push.sequence) || node_.Mutant(RowMutation::kNoDuplicateFilter)) {
     ApplyNew(push, out);
     return RetryParked(origin, out);
   }
-  ++counters_.duplicate_pushes;
-  if (Mutant(RowMutation::kFilterPerMessage)) return Duplicate(push, out);
+  ++node_.counters().duplicate_pushes;
+  if (node_.Mutant(RowMutation::kFilterPerMessage)) return Duplicate(push, out);
   // Some keys of this push were decided before: another part of the same push, or an earlier copy cut in other pieces.
   Groups<Decision> groups;
   for (uint32_t i = 0; i < push.keys.size(); ++i) {
@@ -233,33 +235,19 @@ void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
     if (!filter_.HasRecord(early.origin, early.sequence)) ApplyNew(early, ignored);
   }
   acknowledged_early_.clear();
-  Send(push.origin, PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = self_},
-       out);
+  node_.Send(push.origin,
+             PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = node_.self()},
+             out);
   acknowledged_early_.push_back(std::move(push));
 }
 #endif
 
-// Rows homed here that are elsewhere come back one day: they keep their room below rows_max.
-Status RowNode::CheckRoom(const TableStore& store, TableId table, std::span<const Key> keys) {
-  const uint64_t rows_max = store.spec().options.rows_max;
-  const uint64_t elsewhere = directory_.InTable(table);
-  const uint64_t taken = store.row_count() + elsewhere;
-  if (rows_max == 0 || elsewhere == 0 || taken + keys.size() <= rows_max) return OkStatus();
-  present_.resize((keys.size() + 63) / 64);
-  const uint64_t absent = keys.size() - store.Contains(keys, present_);
-  if (absent == 0 || taken + absent <= rows_max) return OkStatus();
-  return Error(StatusCode::kResourceExhausted,
-               "table '" + store.spec().name + "' has " + std::to_string(store.row_count()) + " rows here and " +
-                   std::to_string(elsewhere) + " that workers have fetched, and may have " + std::to_string(rows_max) +
-                   "; " + std::to_string(absent) + " more are refused. Raise rows_max or start more servers");
-}
-
 void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
-  TableStore& store = *Rows(push.table);
+  TableStore& store = *tables_.Rows(push.table);
   versions_.resize(push.keys.size());
-  Status status = CheckRoom(store, push.table, push.keys.view());
-  if (status.ok() && map_.recoveries > 0) {  // rows that begin now begin in this era
-    status = store.CreateRows(push.keys.view(), RowVersion(map_.recoveries, 0));
+  Status status = tables_.CheckRoom(push.table, push.keys.view(), directory_.InTable(push.table));
+  if (status.ok() && node_.map().recoveries > 0) {  // rows that begin now begin in this era
+    status = store.CreateRows(push.keys.view(), RowVersion(node_.map().recoveries, 0));
   }
   if (status.ok()) {
     status = store.Push(push.keys.view(), push.gradients.view(), {.step = push.step, .versions = versions_}).status();
@@ -267,19 +255,19 @@ void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
   filter_.Record(push.origin, push.sequence, push.table, push.positions, push.keys.view(),
                  status.ok() ? Decision::kApplied : Decision::kRefused);
   if (!status.ok()) return Refuse(push, std::move(status), out);
-  counters_.pushed_keys += push.keys.size();
+  node_.counters().pushed_keys += push.keys.size();
   AcknowledgeOrReplicate(push, versions_, false, out);
 }
 
 // The rows contain the push: the origin may know once their backup has it too.
 void RowNode::Duplicate(const Push& push, RowOutputs& out) {
-  if (!any_guard_ || Mutant(RowMutation::kDuplicateAcknowledgedWithoutProbe)) {
-    return Send(push.origin,
-                PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = self_},
-                out);
+  if (!any_guard_ || node_.Mutant(RowMutation::kDuplicateAcknowledgedWithoutProbe)) {
+    return node_.Send(
+        push.origin,
+        PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = node_.self()}, out);
   }
   std::vector<RowVersion> versions(push.keys.size());
-  ReadVersions(*Rows(push.table), push.keys.view(), versions);
+  ReadVersions(*tables_.Rows(push.table), push.keys.view(), versions);
   AcknowledgeOrReplicate(push, versions, true, out);
 }
 
@@ -287,18 +275,18 @@ void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersio
                                      RowOutputs& out) {
   const uint64_t staleness = probe ? kNotMeasured : StalenessOf(push, versions);
   const auto acknowledge = [&](Positions positions, uint64_t measured) {
-    Send(push.origin,
-         PushAck{.sequence = push.sequence,
-                 .map_version = {},
-                 .positions = std::move(positions),
-                 .owner = self_,
-                 .staleness = measured},
-         out);
+    node_.Send(push.origin,
+               PushAck{.sequence = push.sequence,
+                       .map_version = {},
+                       .positions = std::move(positions),
+                       .owner = node_.self(),
+                       .staleness = measured},
+               out);
   };
   if (!any_guard_) return acknowledge(push.positions, staleness);
   Groups<NodeId> groups;
-  for (uint32_t i = 0; i < push.keys.size(); ++i) groups.Add(GuardOf(ShardAt(push.keys[i])), i);
-  const bool early = Mutant(RowMutation::kAcknowledgeBeforeBackup);
+  for (uint32_t i = 0; i < push.keys.size(); ++i) groups.Add(GuardOf(node_.ShardAt(push.keys[i])), i);
+  const bool early = node_.Mutant(RowMutation::kAcknowledgeBeforeBackup);
   for (const auto& [guard, places] : groups) {
     const uint64_t measured =
         std::ranges::binary_search(places, push.seen_index) ? staleness : kNotMeasured;  // in one of the answers
@@ -316,17 +304,17 @@ void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersio
         for (size_t i = 0; i < places.size(); ++i) part[i] = versions[places[i]];
       });
       message.step = push.step;
-      message.owner = self_;
+      message.owner = node_.self();
       message.ack_wanted = ack_wanted;
       message.probe = probe;
       message.staleness = measured;
-      counters_.replicated_keys += places.size();
-      Send(to, std::move(message), out);
+      node_.counters().replicated_keys += places.size();
+      node_.Send(to, std::move(message), out);
     };
     if (guard != NodeId()) replicate(guard, !early);
-    if (Mutant(RowMutation::kDualWrite)) {
-      const NodeId next = ShardAt(push.keys[places.front()]).next_backup;
-      if (next != NodeId() && next != self_ && next != guard) replicate(next, false);
+    if (node_.Mutant(RowMutation::kDualWrite)) {
+      const NodeId next = node_.ShardAt(push.keys[places.front()]).next_backup;
+      if (next != NodeId() && next != node_.self() && next != guard) replicate(next, false);
     }
   }
 }
@@ -334,7 +322,7 @@ void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersio
 // --- pulls
 
 Status RowNode::Check(NodeId, const Pull& pull) const {
-  const TableStore* store = Rows(pull.table);
+  const TableStore* store = tables_.Rows(pull.table);
   const size_t values = pull.keys.size() * (store == nullptr ? 1 : store->spec().options.dim);
   if (values <= kFloatsPerMessageMax) return OkStatus();
   return Error(StatusCode::kInvalidArgument, std::to_string(pull.keys.size()) + " keys with " + std::to_string(values) +
@@ -343,13 +331,13 @@ Status RowNode::Check(NodeId, const Pull& pull) const {
 }
 
 void RowNode::Refuse(const Pull& pull, Status status, RowOutputs& out) {
-  ++counters_.refused;
-  Send(pull.origin, PullRefused{.request = pull.request, .map_version = {}, .status = std::move(status)}, out);
+  ++node_.counters().refused;
+  node_.Send(pull.origin, PullRefused{.request = pull.request, .map_version = {}, .status = std::move(status)}, out);
 }
 
 void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
-  ++counters_.pulls;
-  if (!IsMember(pull.origin)) return;
+  ++node_.counters().pulls;
+  if (!node_.IsMember(pull.origin)) return;
   const NodeId origin = pull.origin;
   const bool settled_more = filter_.MergeAckedBelow(origin, pull.acked_below);
   if (Status status = Check(from, pull); !status.ok()) {
@@ -361,8 +349,8 @@ void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
 }
 
 void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) {
-  if (!IsMember(pull.origin)) return;
-  if (Rows(pull.table) == nullptr) return Refuse(pull, NoSuchTable(pull.table), out);
+  if (!node_.IsMember(pull.origin)) return;
+  if (tables_.Rows(pull.table) == nullptr) return Refuse(pull, NoSuchTable(pull.table), out);
   const MonotonicTime deadline = DeadlineAfter(pull.remaining, now);
   ParkedPull parked{.pull = std::move(pull), .deadline = deadline};
   if (OwnPushesContained(parked)) {
@@ -374,7 +362,7 @@ void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) {
 
 // What was decided stays decided while the rows are here, so the search continues where it stopped.
 bool RowNode::OwnPushesContained(ParkedPull& parked) const {
-  if (Mutant(RowMutation::kPullIgnoresOwnPushes)) return true;
+  if (node_.Mutant(RowMutation::kPullIgnoresOwnPushes)) return true;
   const std::vector<After>& after = parked.pull.after;
   const NodeId origin = parked.pull.origin;
   const SequenceNumber acked_below = filter_.AckedBelow(origin);
@@ -387,17 +375,17 @@ bool RowNode::OwnPushesContained(ParkedPull& parked) const {
 }
 
 void RowNode::Answer(const Pull& pull, RowOutputs& out) {
-  const TableStore& store = *Rows(pull.table);
-  counters_.pulled_keys += pull.keys.size();
+  const TableStore& store = *tables_.Rows(pull.table);
+  node_.counters().pulled_keys += pull.keys.size();
   PullReply reply{.request = pull.request, .map_version = {}, .rows = {}, .positions = pull.positions, .versions = {}};
   const size_t values = pull.keys.size() * store.spec().options.dim;
   std::shared_ptr<void> memory;
-  if (options_.row_memory) memory = options_.row_memory(pull.origin, values * sizeof(float));
+  if (node_.options().row_memory) memory = node_.options().row_memory(pull.origin, values * sizeof(float));
   if (memory == nullptr) memory = NewRowMemory(values * sizeof(float));
   reply.rows = Slice<float>::FilledIn(std::move(memory), values,
                                       [&](std::span<float> rows) { store.Pull(pull.keys.view(), rows); });
   reply.versions = VersionsOf(pull, store);
-  Send(pull.origin, std::move(reply), out);
+  node_.Send(pull.origin, std::move(reply), out);
 }
 
 // Of the measured keys only: a version lies in a line of memory of its own.
@@ -407,10 +395,10 @@ Slice<RowVersion> RowNode::VersionsOf(const Pull& pull, const TableStore& store)
   for (size_t i = 0; i < measured.count; ++i) keys[i] = pull.keys[measured.places[i]];
   return Slice<RowVersion>::Filled(measured.count, [&](std::span<RowVersion> versions) {
     ReadVersions(store, std::span(keys).first(measured.count), versions);
-    if (map_.recoveries == 0) return;
+    if (node_.map().recoveries == 0) return;
     // A row lost in a recovery is reinitialized, later than what was seen.
     for (size_t i = 0; i < versions.size(); ++i) {
-      if (versions[i] == RowVersion() && !store.Contains(keys[i])) versions[i] = RowVersion(map_.recoveries, 0);
+      if (versions[i] == RowVersion() && !store.Contains(keys[i])) versions[i] = RowVersion(node_.map().recoveries, 0);
     }
   });
 }
@@ -424,7 +412,7 @@ void RowNode::Park(ParkedPull parked, MonotonicTime now, RowOutputs& out) {
                                                   " pulls of this worker wait for its own pushes; wait for some"),
         out);
   }
-  ++counters_.parked_pulls;
+  ++node_.counters().parked_pulls;
   parked_.Add(std::move(parked));
 }
 
@@ -440,9 +428,10 @@ void RowNode::RetryParked(NodeId origin, RowOutputs& out) {
 void RowNode::TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations) {
   parked_.TakeIf([&](ParkedPull& parked) {
     const bool elsewhere = std::ranges::any_of(parked.pull.keys, [&](Key key) {
-      return std::ranges::find(shards, ShardOf(key)) != shards.end() && !Rows(parked.pull.table)->Contains(key);
+      return std::ranges::find(shards, node_.ShardOf(key)) != shards.end() &&
+             !tables_.Rows(parked.pull.table)->Contains(key);
     });
-    if (elsewhere) operations.push_back({.from = self_, .message = std::move(parked.pull)});
+    if (elsewhere) operations.push_back({.from = node_.self(), .message = std::move(parked.pull)});
     return elsewhere;
   });
 }
@@ -461,7 +450,7 @@ void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId t
     if (leave.empty()) return parked;
     parked.pull.remaining = parked.deadline - now;
     parked.pull.by_home = false;
-    Send(to, PartOf(parked.pull, leave), out);
+    node_.Send(to, PartOf(parked.pull, leave), out);
     if (stay.empty()) return std::nullopt;
     ParkedPull rest{.pull = PartOf(parked.pull, stay), .deadline = parked.deadline};
     if (!OwnPushesContained(rest)) return rest;
@@ -471,14 +460,15 @@ void RowNode::SendParkedAfter(TableId table, std::span<const Key> keys, NodeId t
 }
 
 void RowNode::Here(InstallWanted&& wanted, MonotonicTime, RowOutputs& out) {
-  TableStore* store = Rows(wanted.table);
+  TableStore* store = tables_.Rows(wanted.table);
   if (store == nullptr) return;
-  if (const Status status = store->CreateRows(wanted.keys.view(), RowVersion(map_.recoveries, 0)); !status.ok()) return;
+  if (const Status status = store->CreateRows(wanted.keys.view(), RowVersion(node_.map().recoveries, 0)); !status.ok())
+    return;
   Groups<NodeId> groups;
   for (uint32_t i = 0; i < wanted.keys.size(); ++i) {
-    const Shard& shard = ShardAt(wanted.keys[i]);
-    if (shard.backup != NodeId() && shard.backup != self_) groups.Add(shard.backup, i);
-    if (shard.next_backup != NodeId() && shard.next_backup != self_) groups.Add(shard.next_backup, i);
+    const Shard& shard = node_.ShardAt(wanted.keys[i]);
+    if (shard.backup != NodeId() && shard.backup != node_.self()) groups.Add(shard.backup, i);
+    if (shard.next_backup != NodeId() && shard.next_backup != node_.self()) groups.Add(shard.next_backup, i);
   }
   for (const auto& [to, places] : groups) SendInstalls(wanted.table, PartOf(wanted.keys, places).view(), to, out);
 }

@@ -17,24 +17,25 @@ using Held = DuplicateFilter::Held;
 void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
   // What was asked for may have waited at a node that is gone.
   std::map<std::pair<NodeId, TableId>, std::vector<Key>> ask_again;
-  held_.ForEachRow([&](TableKey row) { ask_again[{ShardAt(row.key).home, row.table}].push_back(row.key); });
+  held_.ForEachRow([&](TableKey row) { ask_again[{node_.ShardAt(row.key).home, row.table}].push_back(row.key); });
   for (auto& [asked, keys] : ask_again) {
     const auto [home, table] = asked;
-    if (home != self_) Send(home, InstallWanted{.map_version = {}, .table = table, .keys = std::move(keys)}, out);
+    if (home != node_.self())
+      node_.Send(home, InstallWanted{.map_version = {}, .table = table, .keys = std::move(keys)}, out);
   }
   if (std::ranges::none_of(shards_, [](const ShardState& state) { return state.home == HomeState::kCollecting; })) {
     return;
   }
   collect_.emplace();
-  for (const Member& member : map_.members) {
-    if (member.node == self_ || !member.may_own_rows()) continue;
+  for (const Member& member : node_.map().members) {
+    if (member.node == node_.self() || !member.may_own_rows()) continue;
     collect_->missing.insert(member.node);
-    Send(member.node, CollectOwners{.map_version = {}, .recovered_at = map_.recovered_at}, out);
+    node_.Send(member.node, CollectOwners{.map_version = {}, .recovered_at = node_.map().recovered_at}, out);
   }
 }
 
 void RowNode::On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out) {
-  if (collect.recovered_at != map_.recovered_at) return;
+  if (collect.recovered_at != node_.map().recovered_at) return;
   asked_by_.insert(from);
   CheckReports(now, out);
 }
@@ -45,12 +46,12 @@ void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
     const NodeId home = *it;
     std::vector<uint32_t> shards;
     bool certain = true;
-    for (uint32_t i = 0; i < map_.shard_count(); ++i) {
-      if (map_.shards[i].home != home) continue;
+    for (uint32_t i = 0; i < node_.map().shard_count(); ++i) {
+      if (node_.map().shards[i].home != home) continue;
       shards.push_back(i);
       certain = certain && shards_[i].handovers == 0;
     }
-    if (!certain && !Mutant(RowMutation::kReportWithoutHandoverAcks)) {
+    if (!certain && !node_.Mutant(RowMutation::kReportWithoutHandoverAcks)) {
       ++it;
       continue;
     }
@@ -58,21 +59,22 @@ void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
     bool any = std::ranges::any_of(shards, [&](uint32_t shard) { return shards_[shard].foreign > 0; });
     if (any) {
       std::map<TableId, std::vector<Key>> held;
-      for (const TableKey key : KeysOfShards(rows_, shards)) held[key.table].push_back(key.key);
+      for (const TableKey key : RowTables::KeysOf(tables_.rows(), shards, node_.map().shard_count()))
+        held[key.table].push_back(key.key);
       for (const auto& [table, keys] : held) {
         auto& list = entries[table];
-        Rows(table)->VisitRows(keys, [&, table = table](const RowView& row) {
-          list.push_back({.key = {table, row.key}, .owner = self_, .move_number = row.move_number});
+        tables_.Rows(table)->VisitRows(keys, [&, table = table](const RowView& row) {
+          list.push_back({.key = {table, row.key}, .owner = node_.self(), .move_number = row.move_number});
         });
       }
     }
     const auto claim = [&](const Claim& entry) {
-      if (ShardAt(entry.key.key).home == home && !Rows(entry.key.table)->Contains(entry.key.key)) {
+      if (node_.ShardAt(entry.key.key).home == home && !tables_.Rows(entry.key.table)->Contains(entry.key.key)) {
         entries[entry.key.table].push_back(entry);
       }
     };
-    if (!Mutant(RowMutation::kReportWithoutClaims)) std::ranges::for_each(claims_, claim);
-    if (Mutant(RowMutation::kReportWithoutHandoverAcks)) {
+    if (!node_.Mutant(RowMutation::kReportWithoutClaims)) std::ranges::for_each(claims_, claim);
+    if (node_.Mutant(RowMutation::kReportWithoutHandoverAcks)) {
       handovers_.ForEach([&](const OpenHandover& open) {
         for (size_t i = 0; i < open.keys.size(); ++i) {
           claim({.key = {open.table, open.keys[i]}, .owner = open.to, .move_number = open.move_numbers[i]});
@@ -90,23 +92,25 @@ void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
           owners.push_back(list[i].owner);
           numbers.push_back(list[i].move_number);
         }
-        Send(home,
-             OwnersReport{.map_version = {},
-                          .recovered_at = map_.recovered_at,
-                          .entries = {.table = table,
-                                      .keys = std::move(keys),
-                                      .owners = std::move(owners),
-                                      .move_numbers = std::move(numbers)}},
-             out);
+        node_.Send(home,
+                   OwnersReport{.map_version = {},
+                                .recovered_at = node_.map().recovered_at,
+                                .entries = {.table = table,
+                                            .keys = std::move(keys),
+                                            .owners = std::move(owners),
+                                            .move_numbers = std::move(numbers)}},
+                   out);
       }
     }
-    Send(home, OwnersReport{.map_version = {}, .recovered_at = map_.recovered_at, .entries = {}, .last = true}, out);
+    node_.Send(home,
+               OwnersReport{.map_version = {}, .recovered_at = node_.map().recovered_at, .entries = {}, .last = true},
+               out);
     it = asked_by_.erase(it);
   }
 }
 
 void RowNode::On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutputs& out) {
-  if (report.recovered_at != map_.recovered_at || !collect_) return;
+  if (report.recovered_at != node_.map().recovered_at || !collect_) return;
   const DirectoryBatch& entries = report.entries;
   for (size_t i = 0; i < entries.keys.size(); ++i) {
     const TableKey key{entries.table, entries.keys[i]};
@@ -125,13 +129,13 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
   for (const uint32_t shard : shards) collecting[shard] = true;
   std::vector<TableKey> erase, fetch;
   directory_.ForEach([&](TableKey key, const DirectoryEntry&) {
-    const uint32_t shard = ShardOf(key.key);
+    const uint32_t shard = node_.ShardOf(key.key);
     if (!collecting[shard]) return;
     erase.push_back(key);
-    if (Rows(key.table) == nullptr) return;  // not installed here: the member that reports it has it
-    if (Rows(key.table)->Contains(key.key) || collect_->reported.Contains(key)) return;
+    if (tables_.Rows(key.table) == nullptr) return;  // not installed here: the member that reports it has it
+    if (tables_.Rows(key.table)->Contains(key.key) || collect_->reported.Contains(key)) return;
     if (!shards_[shard].directory_complete) return;
-    if (map_.shards[shard].backup != NodeId()) {
+    if (node_.map().shards[shard].backup != NodeId()) {
       fetch.push_back(key);
     } else {
       restore_.lost[key] = 1;
@@ -139,20 +143,20 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
   });
   for (const TableKey key : erase) EraseEntry(key);
   for (const TableKey key : fetch) {
-    SetEntry(key, {.owner = self_, .move_number = 0, .fetching = true});
+    SetEntry(key, {.owner = node_.self(), .move_number = 0, .fetching = true});
     ++fetching_;
-    wanted[{ShardAt(key.key).backup, key.table}].push_back(key.key);
+    wanted[{node_.ShardAt(key.key).backup, key.table}].push_back(key.key);
   }
   collect_->reported.ForEach([&](TableKey key, const Claim& claim) {
-    if (!collecting[ShardOf(key.key)] || claim.owner == self_ || !IsMember(claim.owner)) return;
-    if (Rows(key.table) != nullptr && Rows(key.table)->Contains(key.key)) return;
+    if (!collecting[node_.ShardOf(key.key)] || claim.owner == node_.self() || !node_.IsMember(claim.owner)) return;
+    if (tables_.Rows(key.table) != nullptr && tables_.Rows(key.table)->Contains(key.key)) return;
     SetEntry(key, {.owner = claim.owner, .move_number = claim.move_number});
   });
 }
 
 void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
   if (!collect_) return;
-  const size_t may_miss = Mutant(RowMutation::kResolveBeforeAllReports) ? 1 : 0;
+  const size_t may_miss = node_.Mutant(RowMutation::kResolveBeforeAllReports) ? 1 : 0;
   if (collect_->missing.size() > may_miss) return;
   std::vector<uint32_t> shards;
   for (uint32_t i = 0; i < shards_.size(); ++i) {
@@ -161,19 +165,19 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
     shards.push_back(i);
   }
   for (const Claim& claim : claims_) {
-    if (shards_[ShardOf(claim.key.key)].home != HomeState::kCollecting) continue;
+    if (shards_[node_.ShardOf(claim.key.key)].home != HomeState::kCollecting) continue;
     const auto [place, is_new] = collect_->reported.Insert(claim.key);
     if (is_new) *place = claim;
   }
   std::map<std::pair<NodeId, TableId>, std::vector<Key>> wanted;
   RebuildDirectory(shards, wanted);
   std::vector<bool> has_lost(shards_.size());
-  restore_.lost.ForEach([&](TableKey key, uint8_t) { has_lost[ShardOf(key.key)] = true; });
+  restore_.lost.ForEach([&](TableKey key, uint8_t) { has_lost[node_.ShardOf(key.key)] = true; });
   std::vector<uint32_t> active, promoted, restored;
   std::map<NodeId, std::vector<uint32_t>> all_but;
   for (const uint32_t shard : shards) {
     const bool complete = shards_[shard].directory_complete;
-    const NodeId backup = map_.shards[shard].backup;
+    const NodeId backup = node_.map().shards[shard].backup;
     if (shards_[shard].was_backup && !complete) promoted.push_back(shard);
     // Where only a backup was lost, all rows are with members that have answered.
     const bool may_lack = !complete && shards_[shard].owner_lost;
@@ -194,20 +198,22 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
   for (const auto& [target, keys] : wanted) {
     for (size_t at = 0; at < keys.size(); at += kKeysPerMessageMax) {
       const size_t end = std::min(keys.size(), at + kKeysPerMessageMax);
-      Send(target.first,
-           FetchRows{.map_version = {},
-                     .recovered_at = map_.recovered_at,
-                     .table = target.second,
-                     .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
-                                              keys.begin() + static_cast<ptrdiff_t>(end)),
-                     .shards = {}},
-           out);
+      node_.Send(target.first,
+                 FetchRows{.map_version = {},
+                           .recovered_at = node_.map().recovered_at,
+                           .table = target.second,
+                           .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
+                                                    keys.begin() + static_cast<ptrdiff_t>(end)),
+                           .shards = {}},
+                 out);
     }
     backups.insert(target.first);
   }
   for (const NodeId backup : backups) {
-    Send(backup,
-         FetchRows{.map_version = {}, .recovered_at = map_.recovered_at, .keys = {}, .shards = {}, .last = true}, out);
+    node_.Send(
+        backup,
+        FetchRows{.map_version = {}, .recovered_at = node_.map().recovered_at, .keys = {}, .shards = {}, .last = true},
+        out);
   }
   Activate(active, now, out);
   if (!restored.empty()) BeginRestore(restored, now, out);
@@ -217,34 +223,35 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
 void RowNode::Promote(uint32_t shard, MonotonicTime, RowOutputs& out) {
   const uint32_t only[] = {shard};
   std::map<TableId, std::pair<std::vector<Key>, std::vector<Key>>> tables;  // promoted, all
-  for (const TableKey key : KeysOfShards(copies_, only)) {
+  for (const TableKey key : RowTables::KeysOf(tables_.copies(), only, node_.map().shard_count())) {
     auto& [promoted, all] = tables[key.table];
     all.push_back(key.key);
-    const bool reported = collect_->reported.Contains(key) && !Mutant(RowMutation::kStaleCopyPromoted);
-    if (!reported && !Rows(key.table)->Contains(key.key)) promoted.push_back(key.key);
+    const bool reported = collect_->reported.Contains(key) && !node_.Mutant(RowMutation::kStaleCopyPromoted);
+    if (!reported && !tables_.Rows(key.table)->Contains(key.key)) promoted.push_back(key.key);
   }
   for (const auto& [table, keys] : tables) {
     const auto& [promoted, all] = keys;
-    TableStore& copies = *Copies(table);
-    if (!Mutant(RowMutation::kEraNotRaisedOnPromotion)) copies.RaiseEra(promoted, map_.recoveries);
-    for (size_t at = 0; at < promoted.size(); at += options_.rows_per_message_max) {
+    TableStore& copies = *tables_.Copies(table);
+    if (!node_.Mutant(RowMutation::kEraNotRaisedOnPromotion)) copies.RaiseEra(promoted, node_.map().recoveries);
+    for (size_t at = 0; at < promoted.size(); at += node_.options().rows_per_message_max) {
       const std::span<const Key> part =
-          std::span(promoted).subspan(at, std::min(options_.rows_per_message_max, promoted.size() - at));
-      RowBatch batch = Gather(copies, table, part);
+          std::span(promoted).subspan(at, std::min(node_.options().rows_per_message_max, promoted.size() - at));
+      RowBatch batch = tables_.Gather(copies, table, part);
       batch.move_numbers = std::vector<uint16_t>(batch.keys.size(), 0);
-      Insert(*Rows(table), batch, {}, out);
+      node_.Lose(RowTables::Insert(*tables_.Rows(table), batch, {}), out);
       std::vector<FilterRecord> records;
       filter_.Collect(table, batch.keys.view(), Held::kCopy, true, records);
-      if (!Mutant(RowMutation::kCopiesFilterForgotten)) filter_.Add(table, batch.keys.view(), records, Held::kRow);
-      if (Mutant(RowMutation::kStaleCopyPromoted)) {
+      if (!node_.Mutant(RowMutation::kCopiesFilterForgotten))
+        filter_.Add(table, batch.keys.view(), records, Held::kRow);
+      if (node_.Mutant(RowMutation::kStaleCopyPromoted)) {
         for (const Key key : part) EraseEntry({table, key});
       }
       copies.Erase(part);
     }
     copies.Erase(all);
   }
-  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return ShardOf(key) == shard; });
-  held_.EraseIf([&](TableKey row, const HeldReplicate&) { return ShardOf(row.key) == shard; });
+  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return node_.ShardOf(key) == shard; });
+  held_.EraseIf([&](TableKey row, const HeldReplicate&) { return node_.ShardOf(row.key) == shard; });
 }
 
 void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out) {
@@ -255,122 +262,52 @@ void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, Ro
     ids.push_back(ShardId(shard));
   }
   std::map<TableId, std::vector<Key>> known;
-  for (const TableKey key : KeysOfShards(rows_, shards)) known[key.table].push_back(key.key);
+  for (const TableKey key : RowTables::KeysOf(tables_.rows(), shards, node_.map().shard_count()))
+    known[key.table].push_back(key.key);
   collect_->reported.ForEach([&](TableKey key, const Claim&) {
-    if (wanted[ShardOf(key.key)]) known[key.table].push_back(key.key);
+    if (wanted[node_.ShardOf(key.key)]) known[key.table].push_back(key.key);
   });
   for (auto& [table, keys] : known) {
     for (size_t at = 0; at < keys.size(); at += kKeysPerMessageMax) {
       const size_t end = std::min(keys.size(), at + kKeysPerMessageMax);
-      Send(backup,
-           FetchRows{.map_version = {},
-                     .recovered_at = map_.recovered_at,
-                     .table = table,
-                     .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
-                                              keys.begin() + static_cast<ptrdiff_t>(end)),
-                     .all_but = true,
-                     .shards = {}},
-           out);
+      node_.Send(backup,
+                 FetchRows{.map_version = {},
+                           .recovered_at = node_.map().recovered_at,
+                           .table = table,
+                           .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
+                                                    keys.begin() + static_cast<ptrdiff_t>(end)),
+                           .all_but = true,
+                           .shards = {}},
+                 out);
     }
   }
-  Send(backup,
-       FetchRows{.map_version = {},
-                 .recovered_at = map_.recovered_at,
-                 .keys = {},
-                 .all_but = true,
-                 .shards = std::move(ids),
-                 .last = true},
-       out);
+  node_.Send(backup,
+             FetchRows{.map_version = {},
+                       .recovered_at = node_.map().recovered_at,
+                       .keys = {},
+                       .all_but = true,
+                       .shards = std::move(ids),
+                       .last = true},
+             out);
 }
-
-// --- the backup
-
-void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out) {
-  if (fetch.recovered_at != map_.recovered_at) return;
-  if (!fetch.all_but) {
-    if (TableStore* copies = Copies(fetch.table); !fetch.keys.empty() && copies != nullptr) {
-      // A row that no worker has pushed to has a copy as well from here on: its era fences what a removed owner sent.
-      if (Status status = copies->CreateRows(fetch.keys.view(), RowVersion(map_.recoveries, 0)); !status.ok()) {
-        return Lose(std::move(status), out);
-      }
-      SendFetched(from, fetch.table, fetch.keys.view(), out);
-    }
-    if (fetch.last) {
-      Send(from,
-           FetchedRows{.map_version = {}, .recovered_at = map_.recovered_at, .rows = {}, .records = {}, .last = true},
-           out);
-    }
-    return;
-  }
-  FetchRequest& request = fetch_requests_[from];
-  std::vector<Key>& keys = request.keys[fetch.table];
-  keys.insert(keys.end(), fetch.keys.begin(), fetch.keys.end());
-  if (!fetch.last) return;
-  KeyMap<uint8_t> known;
-  for (const auto& [table, list] : request.keys) {
-    for (const Key key : list) known[{table, key}] = 1;
-  }
-  fetch_requests_.erase(from);
-  std::vector<uint32_t> shards;
-  for (const ShardId shard : fetch.shards) {
-    if (shard.value() < shards_.size() && map_.shards[shard.value()].backup == self_) shards.push_back(shard.value());
-  }
-  std::map<TableId, std::vector<Key>> wanted;
-  for (const TableKey key : KeysOfShards(copies_, shards)) {
-    if (!known.Contains(key)) wanted[key.table].push_back(key.key);
-  }
-  for (const auto& [table, list] : wanted) SendFetched(from, table, list, out);
-  std::vector<bool> asked(shards_.size());
-  for (const uint32_t shard : shards) asked[shard] = true;
-  // Those are of removed owners, and of rows that have no copy.
-  held_.EraseIf([&](TableKey row, const HeldReplicate& held) {
-    return asked[ShardOf(row.key)] && !known.Contains(row) &&
-           held.replicate->versions[held.index].era() < map_.recoveries;
-  });
-  Send(from,
-       FetchedRows{.map_version = {},
-                   .recovered_at = map_.recovered_at,
-                   .rows = {},
-                   .records = {},
-                   .all_but = true,
-                   .last = true},
-       out);
-}
-
-void RowNode::SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out) {
-  TableStore& copies = *Copies(table);
-  const size_t chunk = RowsPerMessage(copies);
-  for (size_t at = 0; at < keys.size(); at += chunk) {
-    const std::span<const Key> part = keys.subspan(at, std::min(chunk, keys.size() - at));
-    if (!Mutant(RowMutation::kNoEraFenceAtBackup)) copies.RaiseEra(part, map_.recoveries);
-    RetryHeld(table, part, out);  // what a removed owner sent is dropped now
-    FetchedRows message{.map_version = {}, .recovered_at = map_.recovered_at, .rows = {}, .records = {}};
-    message.rows = Gather(copies, table, part);
-    if (message.rows.keys.empty()) continue;
-    message.records = RecordsOf(table, message.rows.keys.view(), Held::kCopy, false, to);
-    Send(to, std::move(message), out);
-  }
-}
-
-// --- the home again
 
 void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out) {
-  if (fetched.recovered_at != map_.recovered_at) return;
+  if (fetched.recovered_at != node_.map().recovered_at) return;
   RowBatch& rows = fetched.rows;
-  if (!FitsTable(from, "FetchedRows", rows, out)) return;
+  if (const auto why = tables_.WhyUnfit(rows)) return node_.Reject(from, "FetchedRows", *why, out);
   Learn(fetched.records);
   if (!rows.keys.empty()) {
     rows.move_numbers = std::vector<uint16_t>(rows.keys.size(), 0);
-    if (Mutant(RowMutation::kNoEraFenceAtBackup)) {
+    if (node_.Mutant(RowMutation::kNoEraFenceAtBackup)) {
       std::vector<RowVersion> versions(rows.versions.begin(), rows.versions.end());
-      for (RowVersion& version : versions) version = RowVersion(map_.recoveries, version.counter());
+      for (RowVersion& version : versions) version = RowVersion(node_.map().recoveries, version.counter());
       rows.versions = std::move(versions);
     }
     for (const Key key : rows.keys) {
       if (directory_.EndFetch({rows.table, key})) --fetching_;
     }
     CountForeign(rows.table, rows.keys.view());
-    Insert(*Rows(rows.table), rows, {}, out);
+    node_.Lose(RowTables::Insert(*tables_.Rows(rows.table), rows, {}), out);
     AddRecords(rows.table, rows.keys.view(), fetched.records.records, Held::kRow);
     InstallArrived(rows.table, rows.keys.view(), 0, out);
     Arrive(std::move(rows), fetched.records, now, out);
@@ -385,13 +322,14 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
   }
   // Keys that did not come have no copy: no worker has pushed to those rows, as far as any member knows.
   std::map<TableId, std::vector<Key>> absent;
-  for (const TableKey row : directory_.EndFetchesIf([&](TableKey row) { return ShardAt(row.key).backup == from; })) {
+  for (const TableKey row :
+       directory_.EndFetchesIf([&](TableKey row) { return node_.ShardAt(row.key).backup == from; })) {
     --fetching_;
     absent[row.table].push_back(row.key);
   }
   for (const auto& [table, keys] : absent) {
-    if (Status status = Rows(table)->CreateRows(keys, RowVersion(map_.recoveries, 0)); !status.ok()) {
-      return Lose(std::move(status), out);
+    if (Status status = tables_.Rows(table)->CreateRows(keys, RowVersion(node_.map().recoveries, 0)); !status.ok()) {
+      return node_.Lose(std::move(status), out);
     }
     Arrive({.table = table, .keys = keys, .versions = {}, .move_numbers = {}, .values = {}}, {}, now, out);
   }

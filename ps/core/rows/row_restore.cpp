@@ -25,34 +25,35 @@ void RowNode::BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime no
     shards_[shard].owner_lost = true;
     ids.push_back(ShardId(shard));
   }
-  for (size_t i = 0; i < rows_.size() && restore_point_.checkpoint != 0; ++i) {
-    if (rows_[i] == nullptr) continue;
-    const TableId table(static_cast<uint32_t>(i + 1));
+  RowTables::ForEach(tables_.rows(), [&](TableId table, const TableStore&) {
+    if (restore_point_.checkpoint == 0) return;
     restore_.missing.insert(table);
-    out.restore.push_back({.point = restore_point_, .recovered_at = map_.recovered_at, .table = table, .shards = ids});
-  }
+    out.restore.push_back(
+        {.point = restore_point_, .recovered_at = node_.map().recovered_at, .table = table, .shards = ids});
+  });
   if (restore_.missing.empty()) EndRestore(now, out);
 }
 
 void RowNode::Restore(const RestoreOrder& order, const TableStore* rows, const FilterRecords& filter, MonotonicTime now,
                       RowOutputs& out) {
-  if (order.recovered_at != map_.recovered_at || restore_.missing.erase(order.table) == 0) return;
+  if (order.recovered_at != node_.map().recovered_at || restore_.missing.erase(order.table) == 0) return;
   std::vector<bool> wanted(shards_.size());
   for (const uint32_t shard : restore_.shards) wanted[shard] = true;
-  const TableStore& store = *Rows(order.table);
+  const TableStore& store = *tables_.Rows(order.table);
   std::vector<Key> keys;
   if (rows != nullptr) {
     rows->ForEachKey(HashRange{}, [&](Key key) {
-      if (wanted[ShardOf(key)] && !store.Contains(key) && !directory_.Contains({order.table, key})) keys.push_back(key);
+      if (wanted[node_.ShardOf(key)] && !store.Contains(key) && !directory_.Contains({order.table, key}))
+        keys.push_back(key);
     });
   }
   KeyMap<uint8_t> taken;
-  for (size_t at = 0; at < keys.size(); at += options_.rows_per_message_max) {
-    const auto part = std::span(keys).subspan(at, std::min(options_.rows_per_message_max, keys.size() - at));
+  for (size_t at = 0; at < keys.size(); at += node_.options().rows_per_message_max) {
+    const auto part = std::span(keys).subspan(at, std::min(node_.options().rows_per_message_max, keys.size() - at));
     std::vector<RowView> views;
     rows->VisitRows(part, [&](const RowView& row) {
       views.push_back(row);
-      views.back().version = RowVersion(map_.recoveries, row.version.counter());
+      views.back().version = RowVersion(node_.map().recoveries, row.version.counter());
       views.back().move_number = 0;
       taken[{order.table, row.key}] = 1;
       restore_.lost.Erase({order.table, row.key});
@@ -66,8 +67,8 @@ void RowNode::Restore(const RestoreOrder& order, const TableStore* rows, const F
 }
 
 void RowNode::TakeRestored(TableId table, const std::vector<RowView>& rows, RowOutputs& out) {
-  if (Status status = Rows(table)->Insert(rows); !status.ok()) {
-    return Lose(Annotate(status, "restoring rows from " + restore_point_.directory), out);
+  if (Status status = tables_.Rows(table)->Insert(rows); !status.ok()) {
+    return node_.Lose(Annotate(status, "restoring rows from " + restore_point_.directory), out);
   }
   std::vector<Key> keys;
   for (const RowView& row : rows) keys.push_back(row.key);
@@ -78,7 +79,7 @@ void RowNode::TakeRestored(TableId table, const std::vector<RowView>& rows, RowO
 void RowNode::LearnRestored(TableId table, const FilterRecords& filter, const KeyMap<uint8_t>& taken) {
   for (const FilterRecords::Push& push : filter.pushes) {
     const NodeId origin(push.origin);
-    if (push.table != table.value() || !IsMember(origin)) continue;
+    if (push.table != table.value() || !node_.IsMember(origin)) continue;
     for (size_t i = 0; i < push.keys.size(); ++i) {
       if (!taken.Contains({table, push.keys[i]})) continue;
       const SequenceNumber sequence(push.sequence);

@@ -25,19 +25,19 @@ Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
   snapshot_.open = true;
   snapshot_.sealed = false;
   snapshot_.first_handover = handovers_.next();
-  if (options_.snapshots_go_home) {
-    for (size_t i = 0; i < rows_.size(); ++i) {
-      if (rows_[i] == nullptr || rows_[i]->row_count() == 0) continue;
+  if (node_.options().snapshots_go_home) {
+    RowTables::ForEach(tables_.rows(), [&](TableId table, const TableStore& store) {
+      if (store.row_count() == 0) return;
       std::vector<Key> keys;
-      rows_[i]->ForEachKey(HashRange{}, [&](Key key) { keys.push_back(key); });
-      SendSnapshotHome(TableId(static_cast<uint32_t>(i + 1)), keys, 0, out);
-    }
+      store.ForEachKey(HashRange{}, [&](Key key) { keys.push_back(key); });
+      SendSnapshotHome(table, keys, 0, out);
+    });
     return OkStatus();
   }
   Status status;
-  for (const auto& table : rows_) {
-    if (table != nullptr && status.ok()) status = table->BeginSnapshot();
-  }
+  RowTables::ForEach(tables_.rows(), [&](TableId, TableStore& store) {
+    if (status.ok()) status = store.BeginSnapshot();
+  });
   if (!status.ok()) {
     EndSnapshot(false, out);
     return status;
@@ -63,17 +63,15 @@ void RowNode::EndSnapshot(bool kept, RowOutputs& out) {
   if (!std::exchange(snapshot_.open, false)) return;
   snapshot_.filter = {};
   ReleaseWithheld(out);
-  if (options_.snapshots_go_home) return;
-  for (const auto& table : rows_) {
-    if (table != nullptr) table->EndSnapshot(kept);
-  }
+  if (node_.options().snapshots_go_home) return;
+  RowTables::ForEach(tables_.rows(), [&](TableId, TableStore& store) { store.EndSnapshot(kept); });
 }
 
 // Returns how many answers the HandoverAck has to wait for.
 size_t RowNode::ArrivedUnmarked(const Handover& handover, uint64_t withheld, RowOutputs& out) {
   if (!snapshot_.open || snapshot_.sealed || handover.mark >= snapshot_.mark) return 0;
-  if (Mutant(RowMutation::kUnmarkedArrivalNotWritten)) return 0;
-  if (options_.snapshots_go_home)
+  if (node_.Mutant(RowMutation::kUnmarkedArrivalNotWritten)) return 0;
+  if (node_.options().snapshots_go_home)
     return SendSnapshotHome(handover.rows.table, handover.rows.keys.view(), withheld, out);
   AddToSnapshot(handover.rows, handover.records.records);
   return 0;
@@ -82,8 +80,8 @@ size_t RowNode::ArrivedUnmarked(const Handover& handover, uint64_t withheld, Row
 // Requires that the table is installed, which it is where its rows come to.
 void RowNode::AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord>& records) {
   if (rows.keys.empty()) return;
-  TableStore& store = *Rows(rows.table);
-  store.AddToSnapshot(ViewsOf(store, rows, {}));
+  TableStore& store = *tables_.Rows(rows.table);
+  store.AddToSnapshot(RowTables::ViewsOf(store, rows, {}));
   for (const FilterRecord& record : records) {
     snapshot_.filter.pushes.push_back({.origin = record.origin.value(),
                                        .sequence = record.sequence.value(),
@@ -98,19 +96,19 @@ void RowNode::AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord
 
 // Returns how many messages were sent.
 size_t RowNode::SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out) {
-  TableStore& store = *Rows(table);
+  TableStore& store = *tables_.Rows(table);
   std::map<NodeId, std::vector<Key>> by_home;
-  for (const Key key : keys) by_home[ShardAt(key).home].push_back(key);
-  const size_t chunk = RowsPerMessage(store);
+  for (const Key key : keys) by_home[node_.ShardAt(key).home].push_back(key);
+  const size_t chunk = tables_.RowsPerMessage(store);
   size_t sent = 0;
   for (const auto& [home, list] : by_home) {
     for (size_t begin = 0; begin < list.size(); begin += chunk, ++sent) {
       const std::span<const Key> part = std::span(list).subspan(begin, std::min(chunk, list.size() - begin));
       SnapshotRows message{.map_version = {}, .cut = snapshot_.mark, .number = snapshot_.next_sent++};
-      message.rows = Gather(store, table, part);
+      message.rows = tables_.Gather(store, table, part);
       filter_.Collect(table, message.rows.keys.view(), Held::kRow, false, message.records.records);
       snapshot_.unanswered[message.number] = withheld;
-      Send(home, std::move(message), out);
+      node_.Send(home, std::move(message), out);
     }
   }
   return sent;
@@ -125,15 +123,15 @@ void RowNode::ReleaseWithheld(RowOutputs& out) {
 
 void RowNode::On(NodeId from, SnapshotRows&& message, MonotonicTime, RowOutputs& out) {
   const SnapshotRowsAck ack{.map_version = {}, .cut = message.cut, .number = message.number};
-  if (!FitsTable(from, "SnapshotRows", message.rows, out)) return;
-  if (message.cut == snapshot_.mark && snapshot_.open && !snapshot_.sealed && !options_.snapshots_go_home) {
+  if (const auto why = tables_.WhyUnfit(message.rows)) return node_.Reject(from, "SnapshotRows", *why, out);
+  if (message.cut == snapshot_.mark && snapshot_.open && !snapshot_.sealed && !node_.options().snapshots_go_home) {
     AddToSnapshot(message.rows, message.records.records);
   } else if (message.cut > snapshot_.mark) {
     // Bounded by what one cut has: rows of an older one will not be asked for any more.
     std::erase_if(snapshot_.early, [&](const SnapshotRows& early) { return early.cut < message.cut; });
     snapshot_.early.push_back(std::move(message));
   }
-  Send(from, ack, out);
+  node_.Send(from, ack, out);
 }
 
 void RowNode::On(NodeId, SnapshotRowsAck&& ack, MonotonicTime, RowOutputs& out) {
