@@ -32,7 +32,7 @@ void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& 
                             std::to_string(rows->spec().options.dim),
                         out);
   }
-  if (node_.IsMember(replicate.origin) && filter_.MergeAckedBelow(replicate.origin, replicate.acked_below)) {
+  if (node_.IsMember(replicate.origin) && records_.filter().MergeAckedBelow(replicate.origin, replicate.acked_below)) {
     RetryParked(replicate.origin, out);
   }
   if (rows == nullptr) return;
@@ -82,8 +82,8 @@ RowNode::Verdict RowNode::Judge(const Replicate& replicate, uint32_t index, cons
 // Who is no member issues nothing again.
 void RowNode::RecordCopies(const Replicate& part) {
   if (!node_.IsMember(part.origin)) return;
-  filter_.Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
-                 Held::kCopy);
+  records_.filter().Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
+                           Held::kCopy);
 }
 
 // Without memory a backup is none. Gradients that the table refuses no owner has applied.
@@ -224,7 +224,7 @@ void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutpu
               InstallWanted{.map_version = node_.map().version, .table = replicate.table, .keys = replicate.keys}, now,
               out);
   }
-  if (filter_.Covered(replicate.origin, replicate.sequence)) return;
+  if (records_.filter().Covered(replicate.origin, replicate.sequence)) return;
   Push push{.origin = replicate.origin,
             .sequence = replicate.sequence,
             .table = replicate.table,
@@ -246,7 +246,7 @@ void RowNode::SendInstalls(TableId table, std::span<const Key> keys, NodeId to, 
     Install install{.map_version = {}};
     install.rows = tables_.Gather(*store, table, part);
     if (install.rows.keys.empty()) continue;
-    install.records = RecordsOf(table, install.rows.keys.view(), Held::kRow, false, to);
+    install.records = records_.Of(table, install.rows.keys.view(), Held::kRow, false, to);
     node_.Send(to, std::move(install), out);
   }
 }
@@ -255,9 +255,10 @@ void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out)
   const TableId table = install.rows.table;
   TableStore* copies = tables_.Copies(table);
   if (copies == nullptr)
-    return Learn(install.records);  // of a table that not all servers have, no node has rows to copy
+    return records_.Learn(install.records,
+                          node_.map());  // of a table that not all servers have, no node has rows to copy
   if (const auto why = tables_.WhyUnfit(install.rows)) return node_.Reject(from, "Install", *why, out);
-  Learn(install.records);
+  records_.Learn(install.records, node_.map());
   const Slice<Key>& keys = install.rows.keys;
   std::vector<uint8_t> newer(keys.size(), 1);
   size_t at = 0;
@@ -277,12 +278,12 @@ void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out)
     node_.Lose(RowTables::Insert(*copies, install.rows, take), out);
     // Its records replace those of the older copy.
     std::vector<FilterRecord> forgotten;
-    filter_.Collect(table, taken, Held::kCopy, true, forgotten);
+    records_.filter().Collect(table, taken, Held::kCopy, true, forgotten);
     std::vector<FilterRecord> records;
     for (const FilterRecord& record : install.records.records) {
       if (std::ranges::binary_search(take, record.key_index)) records.push_back(record);
     }
-    AddRecords(table, keys.view(), records, Held::kCopy);
+    records_.Add(table, keys.view(), records, Held::kCopy, node_.map());
   }
   if (!held_.empty()) RetryHeld(table, keys.view(), out);
   if (install.install != 0) node_.Send(from, InstallAck{.map_version = {}, .install = install.install}, out);
@@ -297,7 +298,7 @@ void RowNode::DropCopies(std::span<const uint32_t> shards, RowOutputs& out) {
   for (const TableKey key : RowTables::KeysOf(tables_.copies(), shards, node_.map().shard_count()))
     erase[key.table].push_back(key.key);
   for (const auto& [table, keys] : erase) tables_.Copies(table)->Erase(keys);
-  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return dropped[node_.ShardOf(key)]; });
+  records_.filter().DropIf(Held::kCopy, [&](TableId, Key key) { return dropped[node_.ShardOf(key)]; });
   held_.EraseRowsIf([&](TableKey row) { return dropped[node_.ShardOf(row.key)]; },
                     [&](const HeldReplicate& held) {
                       if (!held.replicate->ack_wanted || node_.Mutant(RowMutation::kNoReplicateRefused)) return;
@@ -374,7 +375,7 @@ void RowNode::SendFetched(NodeId to, TableId table, std::span<const Key> keys, R
     FetchedRows message{.map_version = {}, .recovered_at = node_.map().recovered_at, .rows = {}, .records = {}};
     message.rows = tables_.Gather(copies, table, part);
     if (message.rows.keys.empty()) continue;
-    message.records = RecordsOf(table, message.rows.keys.view(), Held::kCopy, false, to);
+    message.records = records_.Of(table, message.rows.keys.view(), Held::kCopy, false, to);
     node_.Send(to, std::move(message), out);
   }
 }

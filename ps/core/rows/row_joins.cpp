@@ -57,7 +57,7 @@ void RowNode::PumpJoins(RowOutputs& out) {
             tables_.Gather(*tables_.Rows(table), table, keys);  // what has left meanwhile is installed where it arrived
         if (install.rows.keys.empty()) return false;
         install.install = number;
-        install.records = RecordsOf(table, install.rows.keys.view(), DuplicateFilter::Held::kRow, false, id.second);
+        install.records = records_.Of(table, install.rows.keys.view(), DuplicateFilter::Held::kRow, false, id.second);
         node_.Send(id.second, std::move(install), out);
         return true;
       },
@@ -79,7 +79,7 @@ size_t RowNode::InstallArrived(TableId table, std::span<const Key> keys, uint64_
   for (const auto& [join, part] : parts) {
     Install install{.map_version = {}, .install = joins_.Open(join, withheld)};
     install.rows = tables_.Gather(*tables_.Rows(table), table, part);
-    install.records = RecordsOf(table, install.rows.keys.view(), DuplicateFilter::Held::kRow, false, join.second);
+    install.records = records_.Of(table, install.rows.keys.view(), DuplicateFilter::Held::kRow, false, join.second);
     node_.Send(join.second, std::move(install), out);
   }
   return parts.size();
@@ -114,7 +114,7 @@ bool RowNode::JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join)
     // The home has called back what the next backup owns, or will own when an order that is on its way is carried out.
     const bool is_home =
         std::ranges::any_of(join.shards, [&](uint32_t i) { return node_.map().shards[i].home == node_.self(); });
-    return join.marker_sent && !(is_home && call_back_.size() + directory_.called_back() > 0);
+    return join.marker_sent && !(is_home && call_back_.size() + shards_.directory().called_back() > 0);
   }
   for (const Member& member : node_.map().members) {
     if (member.node != node_.self() && member.may_own_rows() && !join.markers.contains(member.node)) return false;

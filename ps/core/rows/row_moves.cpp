@@ -15,20 +15,6 @@ using Held = DuplicateFilter::Held;
 
 }  // namespace
 
-// --- the directory
-
-void RowNode::SetEntry(TableKey key, DirectoryEntry entry) {
-  const uint32_t shard = node_.ShardOf(key.key);
-  directory_.Set(key, shard, entry);
-  plain_[shard] = 0;
-}
-
-void RowNode::EraseEntry(TableKey key) {
-  const uint32_t shard = node_.ShardOf(key.key);
-  if (!directory_.Erase(key, shard) || directory_.InShard(shard) > 0) return;
-  plain_[shard] = shards_[shard].home == HomeState::kActive ? 1 : 0;
-}
-
 // --- the home
 
 void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
@@ -39,12 +25,12 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
     const NodeId home = node_.map().shards[shard].home;
     using enum Place::What;
     if (node_.Mutant(RowMutation::kOldHomeServesLocalize) && home != node_.self() &&
-        directory_.Contains({localize.table, localize.keys[i]})) {
+        shards_.directory().Contains({localize.table, localize.keys[i]})) {
       groups.Add({kHere, {}, false}, i);
     } else if (home != node_.self()) {
       groups.Add({kSend, home, false}, i);
     } else {
-      groups.Add({shards_[shard].home == HomeState::kActive ? kHere : kQueue, {}, false}, i);
+      groups.Add({shards_.IsActive(shard) ? kHere : kQueue, {}, false}, i);
     }
   }
   for (const auto& [place, places] : groups) {
@@ -76,7 +62,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     if (unique_.FindOrInsert(keys[i], i) != i) continue;
     const Shard& shard = node_.ShardAt(keys[i]);
     if ((shard.backup == to || shard.next_backup == to) && !node_.Mutant(RowMutation::kRowMovedToBackup)) continue;
-    const DirectoryEntry* const entry = directory_.Find({table, keys[i]});
+    const DirectoryEntry* const entry = shards_.directory().Find({table, keys[i]});
     if (entry == nullptr) {
       if (to != node_.self()) here.push_back(keys[i]);
       continue;
@@ -84,11 +70,11 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
     numbers[i] = static_cast<uint16_t>(entry->move_number + 1);
     ordered.Add(entry->owner, i);
-    directory_.Redirect({table, keys[i]}, to, numbers[i], call_back);
+    shards_.Redirect({table, keys[i]}, to, numbers[i], call_back);
   }
   if (!here.empty()) {
     TableStore& store = *tables_.Rows(table);
-    Status status = tables_.CheckRoom(table, here, directory_.InTable(table));
+    Status status = tables_.CheckRoom(table, here, shards_.directory().InTable(table));
     if (status.ok()) status = store.CreateRows(here, RowVersion(node_.map().recoveries, 0));
     if (!status.ok()) {  // no room for rows that no worker has pushed to: they stay where they are
       std::erase_if(here, [&](Key key) { return !store.Contains(key); });
@@ -100,7 +86,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
       here_numbers[at] = static_cast<uint16_t>(row.move_number + 1);
     });
     for (size_t i = 0; i < here.size(); ++i) {
-      SetEntry({table, here[i]}, {.owner = to, .move_number = here_numbers[i]});
+      shards_.SetEntry({table, here[i]}, {.owner = to, .move_number = here_numbers[i]});
     }
     if (!here.empty()) OrderHere(table, here, here_numbers, to, now, out);
   }
@@ -182,40 +168,6 @@ void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime 
   }
 }
 
-Records RowNode::RecordsOf(TableId table, std::span<const Key> keys, Held held, bool take, NodeId to) {
-  Records records;
-  filter_.Collect(table, keys, held, take, records.records);
-  filter_.NewsSince(news_sent_[to], records.settled);
-  return records;
-}
-
-void RowNode::Learn(const Records& records) {
-  for (const Settled& settled : records.settled) {
-    if (node_.IsMember(settled.origin)) filter_.MergeAckedBelow(settled.origin, settled.acked_below);
-  }
-}
-
-// Records of nodes that are members: others send nothing that they could be about.
-void RowNode::AddRecords(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records, Held held) {
-  const auto gone = [&](const FilterRecord& record) { return !node_.IsMember(record.origin); };
-  if (std::ranges::none_of(records, gone)) return filter_.Add(table, keys, records, held);
-  std::vector<FilterRecord> of_members(records.begin(), records.end());
-  std::erase_if(of_members, gone);
-  filter_.Add(table, keys, of_members, held);
-}
-
-// Before these rows are inserted: those that are here are counted already.
-void RowNode::CountForeign(TableId table, std::span<const Key> keys) {
-  present_.resize((keys.size() + 63) / 64);
-  tables_.Rows(table)->Contains(keys, present_);
-  for (size_t i = 0; i < keys.size(); ++i) {
-    const uint32_t shard = node_.ShardOf(keys[i]);
-    if (node_.map().shards[shard].home == node_.self() || ((present_[i / 64] >> (i % 64)) & 1) != 0) continue;
-    ++shards_[shard].foreign;
-    ++foreign_rows_;
-  }
-}
-
 void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                        MonotonicTime now, RowOutputs& out) {
   TableStore& store = *tables_.Rows(table);
@@ -233,19 +185,17 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
                                        .move_numbers = message.rows.move_numbers,
                                        .sent_under = node_.map().version});
     const bool stay = node_.Mutant(RowMutation::kRecordsStayAtSource);
-    message.records = RecordsOf(table, part, Held::kRow, !stay, to);
+    message.records = records_.Of(table, part, Held::kRow, !stay, to);
     if (node_.Mutant(RowMutation::kHandoverWithoutRecords)) message.records.records.clear();
     if (node_.Mutant(RowMutation::kHandoverWithoutSettled)) message.records.settled.clear();
     store.Erase(part);
     for (size_t i = 0; i < count; ++i) {
       const uint32_t shard = node_.ShardOf(part[i]);
-      ShardState& state = shards_[shard];
-      ++state.handovers;
+      shards_.HandoverBegun(shard);
       if (node_.map().shards[shard].home != node_.self()) {
-        --state.foreign;
-        --foreign_rows_;
+        shards_.RemoveForeign(shard);
       } else {
-        directory_.MarkSent({table, part[i]}, to, numbers[i]);
+        shards_.MarkSent({table, part[i]}, to, numbers[i]);
       }
     }
     node_.counters().rows_sent += count;
@@ -255,7 +205,7 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
 }
 
 void RowNode::HandoverEnded(const OpenHandover& handover) {
-  for (const Key key : handover.keys) --shards_[node_.ShardOf(key)].handovers;
+  for (const Key key : handover.keys) shards_.HandoverEnded(node_.ShardOf(key));
 }
 
 void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out) {
@@ -286,10 +236,10 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
   node_.counters().rows_received += keys.size();
   HandoverAck ack{.map_version = {}, .handover = handover.handover, .arrived_at = node_.map().version};
   // Rows first: their installs read them. Nothing else leaves before the installs.
-  Learn(handover.records);
-  CountForeign(table, keys.view());
+  records_.Learn(handover.records, node_.map());
+  shards_.AddForeign(*tables_.Rows(table), keys.view(), node_.map(), node_.self());
   node_.Lose(RowTables::Insert(*tables_.Rows(table), handover.rows, {}), out);
-  AddRecords(table, keys.view(), handover.records.records, Held::kRow);
+  records_.Add(table, keys.view(), handover.records.records, Held::kRow, node_.map());
   out.arrived.push_back({.table = table, .keys = keys});
   const uint64_t number = withheld_.Reserve();
   size_t awaited =
@@ -308,8 +258,8 @@ void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, R
   for (size_t i = 0; i < rows.keys.size(); ++i) {
     const TableKey key{rows.table, rows.keys[i]};
     const uint16_t number = rows.move_numbers.empty() ? uint16_t{0} : rows.move_numbers[i];
-    const DirectoryEntry* entry = directory_.Find(key);  // it may pass through here to come again later
-    if (entry != nullptr && entry->owner == node_.self() && entry->move_number == number) EraseEntry(key);
+    const DirectoryEntry* entry = shards_.directory().Find(key);  // it may pass through here to come again later
+    if (entry != nullptr && entry->owner == node_.self() && entry->move_number == number) shards_.EraseEntry(key);
   }
   RunWaiting(rows.table, rows.keys.view(), now, out);
   for (const Settled& settled : records.settled) RetryParked(settled.origin, out);
@@ -328,7 +278,7 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, R
   for (const uint32_t shard : shards) gone[shard] = true;
   std::vector<TableKey> erase;
   KeyMap<uint8_t> listed;
-  directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {
+  shards_.directory().ForEach([&](TableKey key, const DirectoryEntry& entry) {
     const uint32_t shard = node_.ShardOf(key.key);
     if (!gone[shard]) return;
     erase.push_back(key);
@@ -339,14 +289,13 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, R
     entries[{home, key.table}].push_back({key.key, {entry.owner, entry.move_number}});
   });
   if (!node_.Mutant(RowMutation::kOldHomeServesLocalize)) {
-    for (const TableKey key : erase) EraseEntry(key);
+    for (const TableKey key : erase) shards_.EraseEntry(key);
   }
   RowTables::ForEach(tables_.rows(), [&](TableId table, const TableStore& store) {
     for (const uint32_t shard : shards) {
       std::vector<Key> keys;
       store.ForEachKey(HashRange::OfShard(shard, node_.map().shard_count()), [&](Key key) { keys.push_back(key); });
-      shards_[shard].foreign += static_cast<uint32_t>(keys.size());
-      foreign_rows_ += keys.size();
+      shards_.AddForeign(shard, static_cast<uint32_t>(keys.size()));
       if (keys.empty() || node_.Mutant(RowMutation::kHandoffWithoutDirectory)) continue;
       auto& list = entries[{node_.map().shards[shard].home, table}];
       // A row may be here and be ordered away by an order that is still on its way: the directory knows the end of it.
@@ -400,7 +349,7 @@ void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& o
       });
     }
     if (node_.Mutant(RowMutation::kPresentCountsAsArrived)) arrived = store != nullptr && store->Contains(key.key);
-    if (!arrived) SetEntry(key, {.owner = entries.owners[i], .move_number = entries.move_numbers[i]});
+    if (!arrived) shards_.SetEntry(key, {.owner = entries.owners[i], .move_number = entries.move_numbers[i]});
   }
   std::vector<uint32_t> ready;
   for (const ShardId shard : handoff.complete) {
@@ -416,8 +365,8 @@ void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& o
 // Called when a new node should hold no rows of shards homed here: who leaves, becomes backup, or is a server.
 void RowNode::PlanCallBacks() {
   call_back_.clear();
-  directory_.ForEach([&](TableKey key, const DirectoryEntry& entry) {
-    if (entry.owner == node_.self() || shards_[node_.ShardOf(key.key)].home != HomeState::kActive) return;
+  shards_.directory().ForEach([&](TableKey key, const DirectoryEntry& entry) {
+    if (entry.owner == node_.self() || !shards_.IsActive(node_.ShardOf(key.key))) return;
     const Shard& shard = node_.ShardAt(key.key);
     const bool is_next = shard.next_backup == entry.owner && !node_.Mutant(RowMutation::kNextBackupKeepsRows);
     const Member* member = node_.map().Find(entry.owner);
@@ -440,16 +389,15 @@ void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
   while (!call_back_.empty()) {
     const TableId table = call_back_.front().table;
     const size_t called_back_max = RowsCalledBackMax(table);
-    if (directory_.called_back() >= called_back_max) return;
+    if (shards_.directory().called_back() >= called_back_max) return;
     std::vector<Key> keys;
-    const size_t room = std::min(called_back_max - directory_.called_back(), node_.options().rows_per_message_max);
+    const size_t room =
+        std::min(called_back_max - shards_.directory().called_back(), node_.options().rows_per_message_max);
     while (!call_back_.empty() && call_back_.front().table == table && keys.size() < room) {
       const TableKey key = call_back_.front();
       call_back_.pop_front();
-      const DirectoryEntry* entry = directory_.Find(key);
-      if (entry == nullptr || entry->owner == node_.self() ||
-          shards_[node_.ShardOf(key.key)].home != HomeState::kActive)
-        continue;
+      const DirectoryEntry* entry = shards_.directory().Find(key);
+      if (entry == nullptr || entry->owner == node_.self() || !shards_.IsActive(node_.ShardOf(key.key))) continue;
       keys.push_back(key.key);
     }
     if (!keys.empty()) Move(table, keys, node_.self(), true, now, out);

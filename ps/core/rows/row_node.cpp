@@ -12,9 +12,9 @@ namespace attune::ps {
 bool RowNode::OwnsNow(TableId table, Key key) const {
   const TableStore* store = tables_.Rows(table);
   if (store == nullptr || shards_.empty()) return false;
-  if (plain_[node_.ShardOf(key)] != 0) return true;
-  const ShardState& state = shards_[node_.ShardOf(key)];
-  if (state.home == HomeState::kActive && !directory_.Contains({table, key})) return true;
+  const uint32_t shard = node_.ShardOf(key);
+  if (shards_.IsPlain(shard)) return true;
+  if (shards_.IsActive(shard) && !shards_.directory().Contains({table, key})) return true;
   return store->Contains(key);
 }
 
@@ -68,17 +68,16 @@ void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
 }
 
 void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
-  if (filter_.MergeAckedBelow(origin, acked_below)) RetryParked(origin, out);
+  if (records_.filter().MergeAckedBelow(origin, acked_below)) RetryParked(origin, out);
 }
 
 // --- maps
 
 void RowNode::RemoveOrigins(const ShardMap& old) {
-  filter_.ForgetIf([&](NodeId origin) { return !node_.IsMember(origin); });
+  records_.ForgetRemoved(node_.map());
   for (const Member& member : old.members) {
     if (node_.IsMember(member.node)) continue;
     parked_.Forget(member.node);
-    news_sent_.erase(member.node);
     asked_by_.erase(member.node);
     fetch_requests_.erase(member.node);
     if (collect_) collect_->missing.erase(member.node);
@@ -89,63 +88,10 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
   }
 }
 
-// Who may have owned rows and is lost. Of several recoveries, and of nodes that this one has never heard of, nothing is
-// known: 0 stands for them.
-std::vector<NodeId> RowNode::OwnersLostSince(const ShardMap& old) const {
-  std::vector<NodeId> lost;
-  for (const Member& member : old.members) {
-    if (member.may_own_rows() && !node_.IsMember(member.node)) lost.push_back(member.node);
-  }
-  const bool one_recovery = node_.map().recoveries == static_cast<uint16_t>(old.recoveries + 1);
-  if (lost.empty() || !one_recovery) lost.push_back(NodeId());
-  return lost;
-}
-
-void RowNode::AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away) {
-  ShardState& state = shards_[shard];
-  const bool home_here = node_.map().shards[shard].home == node_.self();
-  if (home_here) {
-    foreign_rows_ -= state.foreign;
-    state.foreign = 0;
-  }
-  if (recovery) {
-    if (!home_here) {
-      if (old.home == node_.self()) given_away.push_back(shard);  // by a change that this node has not seen
-      state.home = HomeState::kNotHome;
-      state.directory_complete = false;
-      state.was_backup = state.owner_lost = false;
-      return;
-    }
-    if (old.home != node_.self()) {
-      state.was_backup = state.was_backup || old.backup == node_.self() || old.next_backup == node_.self();
-      state.copies_partial = old.backup != node_.self();
-      state.directory_complete = false;
-    }
-    state.home = HomeState::kCollecting;
-    return;
-  }
-  if (node_.map().shards[shard].home == old.home) return;
-  state.owner_lost = false;
-  if (old.home == node_.self()) {
-    given_away.push_back(shard);
-    state.home = HomeState::kNotHome;
-    state.directory_complete = false;
-  } else if (home_here) {
-    state.home = old.home == NodeId() ? HomeState::kActive : HomeState::kWaitHandoff;
-    state.directory_complete = old.home == NodeId();
-  }
-}
-
 void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   const ShardMap old = node_.Adopt(std::move(next));
   const bool recovery = node_.map().recovered_at > old.version;
   if (!snapshot_.open) snapshot_.mark = std::max(snapshot_.mark, node_.map().marked);
-  const uint32_t count = node_.map().shard_count();
-  const bool first = shards_.empty();
-  if (first) {
-    shards_.resize(count);
-    directory_.SetShards(count);
-  }
   RemoveOrigins(old);
   // Rows sent to a node that has failed come back by the recovery; one that has left has passed them on before.
   handovers_.EraseIf([&](const OpenHandover& handover) {
@@ -167,28 +113,13 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     restore_ = {};
     collect_.reset();
     call_back_.clear();
-    directory_.ForgetComing();
     if (!node_.Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
   }
-  std::vector<uint32_t> given_away, dropped;
-  const std::vector<NodeId> owners_lost = recovery ? OwnersLostSince(old) : std::vector<NodeId>();
-  for (uint32_t i = 0; i < count; ++i) {
-    const Shard before = first ? Shard{} : old.shards[i];
-    const Shard& after = node_.map().shards[i];
-    AdoptHome(i, before, recovery, given_away);
-    // A backup owns no row of its shard.
-    const bool any_lost = std::ranges::any_of(owners_lost, [&](NodeId lost) { return lost != before.backup || first; });
-    shards_[i].owner_lost = shards_[i].owner_lost || (after.home == node_.self() && any_lost);
-    const bool had_copies = before.backup == node_.self() || before.next_backup == node_.self();
-    const bool has_copies = after.backup == node_.self() || after.next_backup == node_.self();
-    if (had_copies && !has_copies && !(recovery && after.home == node_.self())) dropped.push_back(i);
-    if (has_copies && (recovery || !had_copies)) shards_[i].absent_era = node_.map().recoveries;
-  }
+  const auto [given_away, dropped] = shards_.Adopt(old, node_.map(), node_.self());
   if (recovery || !given_away.empty()) {
     std::ranges::move(waiting_.TakeQueue(), std::back_inserter(operations));
   }
   if (!given_away.empty()) TakeParkedElsewhere(given_away, operations);
-  UpdatePlain();
   DropCopies(dropped, out);
   EndJoins(out);
   BeginJoins(old, now, out);
@@ -207,29 +138,17 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   out.report = true;
 }
 
-void RowNode::UpdatePlain() {
-  plain_.resize(shards_.size());
-  any_guard_ = false;
-  for (size_t i = 0; i < shards_.size(); ++i) {
-    plain_[i] = shards_[i].home == HomeState::kActive && directory_.InShard(static_cast<uint32_t>(i)) == 0 ? 1 : 0;
-    any_guard_ =
-        any_guard_ || node_.map().shards[i].backup != NodeId() || node_.map().shards[i].next_backup != NodeId();
-  }
-}
-
 // --- what others may know
 
 RowsReport RowNode::Report() const {
   RowsReport report{.map_version = node_.map().version};
-  for (const ShardState& state : shards_) {
-    if (state.home != HomeState::kNotHome && state.home != HomeState::kActive) ++report.shards_not_ready;
-  }
+  report.shards_not_ready = shards_.NotReady();
   if (fetching_ > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
   report.joins_done = joins_.Done();
   report.copies_to_send += joins_.rows_to_install();
   report.rows_held += RowTables::Count(tables_.rows());
   report.copies += RowTables::Count(tables_.copies());
-  report.rows_foreign = foreign_rows_;
+  report.rows_foreign = shards_.foreign_rows();
   report.handovers_open = handovers_.size();
   report.operations_waiting = waiting_.rows() + waiting_.queued() + parked() + held_.rows() + orders_.rows();
   if (const Member* me = node_.map().Find(node_.self()); me != nullptr && me->leaving) {
@@ -238,7 +157,7 @@ RowsReport RowNode::Report() const {
       if (gives_orders && !leave_markers_.contains(member.node)) ++report.operations_waiting;
     }
   }
-  report.rows_to_come = call_back_.size() + directory_.called_back();
+  report.rows_to_come = call_back_.size() + shards_.directory().called_back();
   report.rows_received = node_.counters().rows_received;
   report.rows_sent = node_.counters().rows_sent;
   report.shards_restored = shards_restored_;
@@ -270,8 +189,8 @@ std::string RowNode::WhatWaits() const {
 }
 
 NodeId RowNode::DirectoryOwner(TableId table, Key key) const {
-  if (shards_.empty() || shards_[node_.ShardOf(key)].home != HomeState::kActive) return {};
-  const DirectoryEntry* entry = directory_.Find({table, key});
+  if (shards_.empty() || !shards_.IsActive(node_.ShardOf(key))) return {};
+  const DirectoryEntry* entry = shards_.directory().Find({table, key});
   return entry == nullptr ? node_.self() : entry->owner;
 }
 

@@ -47,6 +47,8 @@
 #include "ps/core/rows/state/open_handovers.h"
 #include "ps/core/rows/state/parked_pulls.h"
 #include "ps/core/rows/state/row_directory.h"
+#include "ps/core/rows/state/row_records.h"
+#include "ps/core/rows/state/shard_states.h"
 #include "ps/core/rows/state/stalled_messages.h"
 #include "ps/core/rows/state/waiting_operations.h"
 #include "ps/core/rows/state/waiting_orders.h"
@@ -91,9 +93,9 @@ class RowNode {
   size_t parked() const { return parked_.size(); }
   // The row is here: reading and writing it needs no message. False for every row of a table not installed.
   bool OwnsNow(TableId table, Key key) const;
-  bool HoldsForeignRows() const { return foreign_rows_ > 0; }
+  bool HoldsForeignRows() const { return shards_.foreign_rows() > 0; }
   // A push is acknowledged by a backup: some shard has one, or is getting one.
-  bool HasGuards() const { return any_guard_; }
+  bool HasGuards() const { return shards_.any_guard(); }
 
   // --- rows lost without a copy (docs/protocol.md#a-crash)
 
@@ -125,21 +127,11 @@ class RowNode {
   void ForEachStalled(const std::function<void(NodeId from, const Message&)>& visit) const;
   std::string WhatWaits() const;
   NodeId DirectoryOwner(TableId table, Key key) const;  // 0: not its home, or the home is not ready
-  const DuplicateFilter& filter() const { return filter_; }
+  const DuplicateFilter& filter() const { return records_.filter(); }
 
  private:
-  // kRestoring: who owns what is known, but for rows that come from a checkpoint.
-  enum class HomeState : uint8_t { kNotHome, kActive, kWaitHandoff, kCollecting, kRestoring };
-  struct ShardState {
-    HomeState home = HomeState::kNotHome;
-    bool directory_complete = false;  // it was kActive once since this node became home
-    bool was_backup = false;          // kCollecting: this node's copies become the rows
-    bool copies_partial = false;      // and they were still being made
-    bool owner_lost = false;          // since it was complete, a member was lost that may have owned rows of it
-    uint32_t foreign = 0;             // rows owned here while the home is elsewhere
-    uint32_t handovers = 0;           // rows sent and not acknowledged
-    uint16_t absent_era = 0;          // backup: a copy that is not there begins at this era or later
-  };
+  using HomeState = ShardStates::Home;
+  using Place = ShardStates::Place;
   using DirectoryEntry = RowDirectory::Entry;
   struct Claim {
     TableKey key;
@@ -160,10 +152,7 @@ class RowNode {
   void DrainSelf(MonotonicTime now, RowOutputs& out);
   void DrainStalled(MonotonicTime now, RowOutputs& out);
   bool MustStall(NodeId from, const Message& message) const;
-  void UpdatePlain();
   void RemoveOrigins(const ShardMap& next);
-  void AdoptHome(uint32_t shard, const Shard& old, bool recovery, std::vector<uint32_t>& given_away);
-  std::vector<NodeId> OwnersLostSince(const ShardMap& old) const;
 
   // --- row_operations.cpp
   void On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out);
@@ -171,17 +160,8 @@ class RowNode {
   void On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
   Status Check(NodeId from, const Push& push) const;
   Status Check(NodeId from, const Pull& pull) const;
-  struct Place {
-    enum class What : uint8_t { kHere, kWait, kQueue, kSend } what = What::kHere;
-    NodeId to;
-    bool by_home = false;
-    bool operator==(const Place&) const = default;
-  };
-  Place Find(TableId table, Key key, bool present, bool trusted, NodeId from) const;
   template <typename Operation>
   void Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out);
-  template <typename Operation>
-  bool AllPlain(const Operation& operation) const;
   void Here(Push&& push, MonotonicTime now, RowOutputs& out);
   void Here(Pull&& pull, MonotonicTime now, RowOutputs& out);
   void Here(InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
@@ -217,13 +197,6 @@ class RowNode {
   void HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                 MonotonicTime now, RowOutputs& out);
   void Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out);
-  void CountForeign(TableId table, std::span<const Key> keys);
-  void Learn(const Records& records);
-  void AddRecords(TableId table, std::span<const Key> keys, std::span<const FilterRecord> records,
-                  DuplicateFilter::Held held);
-  Records RecordsOf(TableId table, std::span<const Key> keys, DuplicateFilter::Held held, bool take, NodeId to);
-  void SetEntry(TableKey key, DirectoryEntry entry);
-  void EraseEntry(TableKey key);
   void SendHandoffs(const std::vector<uint32_t>& shards, bool announce, RowOutputs& out);
   void PlanCallBacks();
   size_t RowsCalledBackMax(TableId table) const;
@@ -290,18 +263,14 @@ class RowNode {
 
   RowContext node_;
   RowTables tables_;
-  DuplicateFilter filter_;
-  std::vector<ShardState> shards_;
-  std::vector<uint8_t> plain_;  // by shard: home here, ready, every row here
-  bool any_guard_ = false;      // some shard has a backup or a next backup
-  uint64_t foreign_rows_ = 0;
+  RowRecords records_;
+  ShardStates shards_;
 
   StalledMessages stalled_;  // for a newer map
 
   // Operations.
   WaitingOperations waiting_;
   ParkedPulls parked_;
-  std::vector<uint64_t> present_;     // scratch
   std::vector<RowVersion> versions_;  // scratch
 #ifdef ATTUNE_DELIBERATE_MISTAKES
   std::deque<Push> acknowledged_early_;
@@ -309,12 +278,10 @@ class RowNode {
 
   // Moves.
   KeySet unique_;  // scratch
-  RowDirectory directory_;
   WaitingOrders orders_;
   OpenHandovers handovers_;
   WithheldAcks withheld_;
-  std::map<NodeId, uint64_t> news_sent_;  // generation of the filter, by peer
-  std::deque<TableKey> call_back_;        // rows to call back
+  std::deque<TableKey> call_back_;  // rows to call back
 
   // Copies.
   HeldReplicates held_;

@@ -52,30 +52,8 @@ NodeId RowNode::GuardOf(const Shard& shard) const {
 // --- where an operation goes
 
 template <typename Operation>
-bool RowNode::AllPlain(const Operation& operation) const {
-  const uint32_t shards = node_.map().shard_count();
-  const uint8_t* plain = plain_.data();
-  return std::ranges::all_of(operation.keys, [&](Key key) { return plain[ShardMap::ShardIndex(key, shards)] != 0; });
-}
-
-RowNode::Place RowNode::Find(TableId table, Key key, bool present, bool trusted, NodeId from) const {
-  using enum Place::What;
-  const uint32_t index = node_.ShardOf(key);
-  const ShardState& state = shards_[index];
-  const NodeId home = node_.map().shards[index].home;
-  const bool active = state.home == HomeState::kActive;
-  const DirectoryEntry* entry = active ? directory_.Find({table, key}) : nullptr;
-  if (present || (active && entry == nullptr)) return {kHere, {}, false};
-  if (trusted && (from == home || node_.Mutant(RowMutation::kOldForwardTrusted))) return {kWait, {}, false};
-  if (home != node_.self()) return {kSend, home, false};
-  if (!active) return {kQueue, {}, false};
-  if (entry->owner == node_.self()) return {kWait, {}, false};
-  return {kSend, entry->owner, true};
-}
-
-template <typename Operation>
 void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out) {
-  if (AllPlain(operation)) return Here(std::move(operation), now, out);
+  if (shards_.AllPlain(operation.keys)) return Here(std::move(operation), now, out);
   const size_t count = operation.keys.size();
   std::vector<uint64_t> present((count + 63) / 64, 0);
   if (const TableStore* store = tables_.Rows(operation.table); store != nullptr) {
@@ -84,10 +62,13 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
   Groups<Place> groups;
   for (uint32_t i = 0; i < count; ++i) {
     const Key key = operation.keys[i];
-    const bool trusted =
-        operation.by_home && from != node_.self() &&
-        (operation.map_version >= node_.ShardAt(key).routing_since || node_.Mutant(RowMutation::kOldForwardTrusted));
-    groups.Add(Find(operation.table, key, ((present[i / 64] >> (i % 64)) & 1) != 0, trusted, from), i);
+    const uint32_t shard = node_.ShardOf(key);
+    const Shard& known = node_.map().shards[shard];
+    const bool sent_by_home = operation.by_home && from != node_.self() &&
+                              ((operation.map_version >= known.routing_since && from == known.home) ||
+                               node_.Mutant(RowMutation::kOldForwardTrusted));
+    const bool is_present = ((present[i / 64] >> (i % 64)) & 1) != 0;
+    groups.Add(shards_.Find({operation.table, key}, shard, known.home, node_.self(), is_present, sent_by_home), i);
   }
   const auto whole = std::make_shared<const Message>(operation);
   for (const auto& [place, places] : groups) {
@@ -145,7 +126,7 @@ void RowNode::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime
 // --- pushes
 
 Status RowNode::Check(NodeId, const Push& push) const {
-  if (push.sequence.value() > filter_.AckedBelow(push.origin).value() + kPushWindowMax) {
+  if (push.sequence.value() > records_.filter().AckedBelow(push.origin).value() + kPushWindowMax) {
     return Error(StatusCode::kResourceExhausted, "more than " + std::to_string(kPushWindowMax) +
                                                      " pushes of one worker are in flight; wait for acknowledgements");
   }
@@ -174,8 +155,8 @@ void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
   ++node_.counters().pushes;
   if (!node_.IsMember(push.origin) && !node_.Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
   const NodeId origin = push.origin;
-  const bool settled_more = filter_.MergeAckedBelow(origin, push.acked_below);
-  if (filter_.Covered(origin, push.sequence) && !node_.Mutant(RowMutation::kNoDuplicateFilter)) {
+  const bool settled_more = records_.filter().MergeAckedBelow(origin, push.acked_below);
+  if (records_.filter().Covered(origin, push.sequence) && !node_.Mutant(RowMutation::kNoDuplicateFilter)) {
     ++node_.counters().duplicate_pushes;  // the origin knows already
   } else if (Status status = Check(from, push); !status.ok()) {
     Refuse(push, std::move(status), out);
@@ -188,7 +169,7 @@ void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
 void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
   const NodeId origin = push.origin;
   if (!node_.IsMember(origin) && !node_.Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
-  if (filter_.Covered(origin, push.sequence) && !node_.Mutant(RowMutation::kNoDuplicateFilter)) {
+  if (records_.filter().Covered(origin, push.sequence) && !node_.Mutant(RowMutation::kNoDuplicateFilter)) {
     ++node_.counters().duplicate_pushes;
     return;
   }
@@ -198,12 +179,12 @@ void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
 #endif
   if (node_.Mutant(RowMutation::kHighWaterMarkFilter)) {
     std::vector<FilterRecord> records;
-    filter_.Collect(push.table, push.keys.view(), Held::kRow, false, records);
+    records_.filter().Collect(push.table, push.keys.view(), Held::kRow, false, records);
     for (const FilterRecord& record : records) {
       if (record.origin == origin && record.sequence > push.sequence) return Duplicate(push, out);
     }
   }
-  if (!filter_.HasRecord(origin, push.sequence) || node_.Mutant(RowMutation::kNoDuplicateFilter)) {
+  if (!records_.filter().HasRecord(origin, push.sequence) || node_.Mutant(RowMutation::kNoDuplicateFilter)) {
     ApplyNew(push, out);
     return RetryParked(origin, out);
   }
@@ -212,7 +193,7 @@ void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
   // Some keys of this push were decided before: another part of the same push, or an earlier copy cut in other pieces.
   Groups<Decision> groups;
   for (uint32_t i = 0; i < push.keys.size(); ++i) {
-    groups.Add(filter_.Find(origin, push.sequence, push.positions.At(i)), i);
+    groups.Add(records_.filter().Find(origin, push.sequence, push.positions.At(i)), i);
   }
   for (const auto& [decision, places] : groups) {
     const Push part = PartOf(push, places);
@@ -232,7 +213,7 @@ void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
 void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
   RowOutputs ignored;
   for (const Push& early : acknowledged_early_) {
-    if (!filter_.HasRecord(early.origin, early.sequence)) ApplyNew(early, ignored);
+    if (!records_.filter().HasRecord(early.origin, early.sequence)) ApplyNew(early, ignored);
   }
   acknowledged_early_.clear();
   node_.Send(push.origin,
@@ -245,15 +226,15 @@ void RowNode::AcknowledgeThenApply(Push&& push, RowOutputs& out) {
 void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
   TableStore& store = *tables_.Rows(push.table);
   versions_.resize(push.keys.size());
-  Status status = tables_.CheckRoom(push.table, push.keys.view(), directory_.InTable(push.table));
+  Status status = tables_.CheckRoom(push.table, push.keys.view(), shards_.directory().InTable(push.table));
   if (status.ok() && node_.map().recoveries > 0) {  // rows that begin now begin in this era
     status = store.CreateRows(push.keys.view(), RowVersion(node_.map().recoveries, 0));
   }
   if (status.ok()) {
     status = store.Push(push.keys.view(), push.gradients.view(), {.step = push.step, .versions = versions_}).status();
   }
-  filter_.Record(push.origin, push.sequence, push.table, push.positions, push.keys.view(),
-                 status.ok() ? Decision::kApplied : Decision::kRefused);
+  records_.filter().Record(push.origin, push.sequence, push.table, push.positions, push.keys.view(),
+                           status.ok() ? Decision::kApplied : Decision::kRefused);
   if (!status.ok()) return Refuse(push, std::move(status), out);
   node_.counters().pushed_keys += push.keys.size();
   AcknowledgeOrReplicate(push, versions_, false, out);
@@ -261,7 +242,7 @@ void RowNode::ApplyNew(const Push& push, RowOutputs& out) {
 
 // The rows contain the push: the origin may know once their backup has it too.
 void RowNode::Duplicate(const Push& push, RowOutputs& out) {
-  if (!any_guard_ || node_.Mutant(RowMutation::kDuplicateAcknowledgedWithoutProbe)) {
+  if (!shards_.any_guard() || node_.Mutant(RowMutation::kDuplicateAcknowledgedWithoutProbe)) {
     return node_.Send(
         push.origin,
         PushAck{.sequence = push.sequence, .map_version = {}, .positions = push.positions, .owner = node_.self()}, out);
@@ -283,7 +264,7 @@ void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersio
                        .staleness = measured},
                out);
   };
-  if (!any_guard_) return acknowledge(push.positions, staleness);
+  if (!shards_.any_guard()) return acknowledge(push.positions, staleness);
   Groups<NodeId> groups;
   for (uint32_t i = 0; i < push.keys.size(); ++i) groups.Add(GuardOf(node_.ShardAt(push.keys[i])), i);
   const bool early = node_.Mutant(RowMutation::kAcknowledgeBeforeBackup);
@@ -296,7 +277,7 @@ void RowNode::AcknowledgeOrReplicate(const Push& push, std::span<const RowVersio
                         .sequence = push.sequence,
                         .table = push.table,
                         .map_version = {},
-                        .acked_below = filter_.AckedBelow(push.origin)};
+                        .acked_below = records_.filter().AckedBelow(push.origin)};
       message.positions = PartOf(push.positions, places);
       message.keys = PartOf(push.keys, places);
       message.gradients = PartOf(push.gradients, places, push.gradients.size() / push.keys.size());
@@ -339,7 +320,7 @@ void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
   ++node_.counters().pulls;
   if (!node_.IsMember(pull.origin)) return;
   const NodeId origin = pull.origin;
-  const bool settled_more = filter_.MergeAckedBelow(origin, pull.acked_below);
+  const bool settled_more = records_.filter().MergeAckedBelow(origin, pull.acked_below);
   if (Status status = Check(from, pull); !status.ok()) {
     Refuse(pull, std::move(status), out);
   } else {
@@ -365,11 +346,11 @@ bool RowNode::OwnPushesContained(ParkedPull& parked) const {
   if (node_.Mutant(RowMutation::kPullIgnoresOwnPushes)) return true;
   const std::vector<After>& after = parked.pull.after;
   const NodeId origin = parked.pull.origin;
-  const SequenceNumber acked_below = filter_.AckedBelow(origin);
+  const SequenceNumber acked_below = records_.filter().AckedBelow(origin);
   for (; parked.met < after.size(); ++parked.met) {
     const After& wanted = after[parked.met];
     if (wanted.sequence <= acked_below) continue;
-    if (filter_.Find(origin, wanted.sequence, wanted.position) == Decision::kOpen) return false;
+    if (records_.filter().Find(origin, wanted.sequence, wanted.position) == Decision::kOpen) return false;
   }
   return true;
 }

@@ -23,9 +23,7 @@ void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
     if (home != node_.self())
       node_.Send(home, InstallWanted{.map_version = {}, .table = table, .keys = std::move(keys)}, out);
   }
-  if (std::ranges::none_of(shards_, [](const ShardState& state) { return state.home == HomeState::kCollecting; })) {
-    return;
-  }
+  if (!shards_.AnyCollecting()) return;
   collect_.emplace();
   for (const Member& member : node_.map().members) {
     if (member.node == node_.self() || !member.may_own_rows()) continue;
@@ -128,7 +126,7 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
   std::vector<bool> collecting(shards_.size());
   for (const uint32_t shard : shards) collecting[shard] = true;
   std::vector<TableKey> erase, fetch;
-  directory_.ForEach([&](TableKey key, const DirectoryEntry&) {
+  shards_.directory().ForEach([&](TableKey key, const DirectoryEntry&) {
     const uint32_t shard = node_.ShardOf(key.key);
     if (!collecting[shard]) return;
     erase.push_back(key);
@@ -141,16 +139,16 @@ void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
       restore_.lost[key] = 1;
     }
   });
-  for (const TableKey key : erase) EraseEntry(key);
+  for (const TableKey key : erase) shards_.EraseEntry(key);
   for (const TableKey key : fetch) {
-    SetEntry(key, {.owner = node_.self(), .move_number = 0, .fetching = true});
+    shards_.SetEntry(key, {.owner = node_.self(), .move_number = 0, .fetching = true});
     ++fetching_;
     wanted[{node_.ShardAt(key.key).backup, key.table}].push_back(key.key);
   }
   collect_->reported.ForEach([&](TableKey key, const Claim& claim) {
     if (!collecting[node_.ShardOf(key.key)] || claim.owner == node_.self() || !node_.IsMember(claim.owner)) return;
     if (tables_.Rows(key.table) != nullptr && tables_.Rows(key.table)->Contains(key.key)) return;
-    SetEntry(key, {.owner = claim.owner, .move_number = claim.move_number});
+    shards_.SetEntry(key, {.owner = claim.owner, .move_number = claim.move_number});
   });
 }
 
@@ -240,17 +238,17 @@ void RowNode::Promote(uint32_t shard, MonotonicTime, RowOutputs& out) {
       batch.move_numbers = std::vector<uint16_t>(batch.keys.size(), 0);
       node_.Lose(RowTables::Insert(*tables_.Rows(table), batch, {}), out);
       std::vector<FilterRecord> records;
-      filter_.Collect(table, batch.keys.view(), Held::kCopy, true, records);
+      records_.filter().Collect(table, batch.keys.view(), Held::kCopy, true, records);
       if (!node_.Mutant(RowMutation::kCopiesFilterForgotten))
-        filter_.Add(table, batch.keys.view(), records, Held::kRow);
+        records_.filter().Add(table, batch.keys.view(), records, Held::kRow);
       if (node_.Mutant(RowMutation::kStaleCopyPromoted)) {
-        for (const Key key : part) EraseEntry({table, key});
+        for (const Key key : part) shards_.EraseEntry({table, key});
       }
       copies.Erase(part);
     }
     copies.Erase(all);
   }
-  filter_.DropIf(Held::kCopy, [&](TableId, Key key) { return node_.ShardOf(key) == shard; });
+  records_.filter().DropIf(Held::kCopy, [&](TableId, Key key) { return node_.ShardOf(key) == shard; });
   held_.EraseIf([&](TableKey row, const HeldReplicate&) { return node_.ShardOf(row.key) == shard; });
 }
 
@@ -295,7 +293,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
   if (fetched.recovered_at != node_.map().recovered_at) return;
   RowBatch& rows = fetched.rows;
   if (const auto why = tables_.WhyUnfit(rows)) return node_.Reject(from, "FetchedRows", *why, out);
-  Learn(fetched.records);
+  records_.Learn(fetched.records, node_.map());
   if (!rows.keys.empty()) {
     rows.move_numbers = std::vector<uint16_t>(rows.keys.size(), 0);
     if (node_.Mutant(RowMutation::kNoEraFenceAtBackup)) {
@@ -304,11 +302,11 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
       rows.versions = std::move(versions);
     }
     for (const Key key : rows.keys) {
-      if (directory_.EndFetch({rows.table, key})) --fetching_;
+      if (shards_.EndFetch({rows.table, key})) --fetching_;
     }
-    CountForeign(rows.table, rows.keys.view());
+    shards_.AddForeign(*tables_.Rows(rows.table), rows.keys.view(), node_.map(), node_.self());
     node_.Lose(RowTables::Insert(*tables_.Rows(rows.table), rows, {}), out);
-    AddRecords(rows.table, rows.keys.view(), fetched.records.records, Held::kRow);
+    records_.Add(rows.table, rows.keys.view(), fetched.records.records, Held::kRow, node_.map());
     InstallArrived(rows.table, rows.keys.view(), 0, out);
     Arrive(std::move(rows), fetched.records, now, out);
   }
@@ -322,8 +320,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
   }
   // Keys that did not come have no copy: no worker has pushed to those rows, as far as any member knows.
   std::map<TableId, std::vector<Key>> absent;
-  for (const TableKey row :
-       directory_.EndFetchesIf([&](TableKey row) { return node_.ShardAt(row.key).backup == from; })) {
+  for (const TableKey row : shards_.EndFetchesIf([&](TableKey row) { return node_.ShardAt(row.key).backup == from; })) {
     --fetching_;
     absent[row.table].push_back(row.key);
   }
@@ -337,12 +334,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
 }
 
 void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out) {
-  for (const uint32_t shard : shards) {
-    shards_[shard].home = HomeState::kActive;
-    shards_[shard].directory_complete = true;
-    shards_[shard].was_backup = shards_[shard].owner_lost = false;
-  }
-  UpdatePlain();
+  shards_.Activate(shards);
   PlanCallBacks();
   Requeue(waiting_.TakeQueue(), now, out);
   CallBack(now, out);

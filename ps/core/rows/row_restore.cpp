@@ -17,14 +17,9 @@ using Decision = DuplicateFilter::Decision;
 void RowNode::BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime now, RowOutputs& out) {
   restore_.shards = shards;
   shards_restored_ += shards.size();
+  shards_.BeginRestore(shards);
   std::vector<ShardId> ids;
-  for (const uint32_t shard : shards) {
-    shards_[shard].home = HomeState::kRestoring;
-    // Should another recovery begin before this one ends, the whole shard is asked for again.
-    shards_[shard].directory_complete = false;
-    shards_[shard].owner_lost = true;
-    ids.push_back(ShardId(shard));
-  }
+  for (const uint32_t shard : shards) ids.push_back(ShardId(shard));
   RowTables::ForEach(tables_.rows(), [&](TableId table, const TableStore&) {
     if (restore_point_.checkpoint == 0) return;
     restore_.missing.insert(table);
@@ -43,7 +38,7 @@ void RowNode::Restore(const RestoreOrder& order, const TableStore* rows, const F
   std::vector<Key> keys;
   if (rows != nullptr) {
     rows->ForEachKey(HashRange{}, [&](Key key) {
-      if (wanted[node_.ShardOf(key)] && !store.Contains(key) && !directory_.Contains({order.table, key}))
+      if (wanted[node_.ShardOf(key)] && !store.Contains(key) && !shards_.directory().Contains({order.table, key}))
         keys.push_back(key);
     });
   }
@@ -83,9 +78,9 @@ void RowNode::LearnRestored(TableId table, const FilterRecords& filter, const Ke
     for (size_t i = 0; i < push.keys.size(); ++i) {
       if (!taken.Contains({table, push.keys[i]})) continue;
       const SequenceNumber sequence(push.sequence);
-      if (filter_.Find(origin, sequence, push.positions[i]) != Decision::kOpen) continue;
-      filter_.Record(origin, sequence, table, {.first = push.positions[i], .count = 1, .list = {}}, {&push.keys[i], 1},
-                     push.refused ? Decision::kRefused : Decision::kApplied, Held::kRow);
+      if (records_.filter().Find(origin, sequence, push.positions[i]) != Decision::kOpen) continue;
+      records_.filter().Record(origin, sequence, table, {.first = push.positions[i], .count = 1, .list = {}},
+                               {&push.keys[i], 1}, push.refused ? Decision::kRefused : Decision::kApplied, Held::kRow);
     }
   }
 }

@@ -42,7 +42,7 @@ Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
     EndSnapshot(false, out);
     return status;
   }
-  filter_.Copy(snapshot_.filter);
+  records_.filter().Copy(snapshot_.filter);
   for (const SnapshotRows& early : std::exchange(snapshot_.early, {})) {
     if (early.cut == cut) AddToSnapshot(early.rows, early.records.records);
   }
@@ -106,7 +106,7 @@ size_t RowNode::SendSnapshotHome(TableId table, std::span<const Key> keys, uint6
       const std::span<const Key> part = std::span(list).subspan(begin, std::min(chunk, list.size() - begin));
       SnapshotRows message{.map_version = {}, .cut = snapshot_.mark, .number = snapshot_.next_sent++};
       message.rows = tables_.Gather(store, table, part);
-      filter_.Collect(table, message.rows.keys.view(), Held::kRow, false, message.records.records);
+      records_.filter().Collect(table, message.rows.keys.view(), Held::kRow, false, message.records.records);
       snapshot_.unanswered[message.number] = withheld;
       node_.Send(home, std::move(message), out);
     }

@@ -1,0 +1,177 @@
+#include "ps/core/rows/state/shard_states.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "tests/ps/core/rows/map_store.h"
+
+namespace attune::ps {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using What = ShardStates::Place::What;
+
+constexpr NodeId kMe{1}, kOther{2}, kThird{3};
+constexpr TableId kTable{1};
+
+// Of one shard, so that every key lies in it.
+ShardMap MapOf(uint64_t version, NodeId home, NodeId backup = {}, NodeId next_backup = {}) {
+  ShardMap map;
+  map.version = MapVersion(1, version);
+  map.shards = {{.home = home, .backup = backup, .next_backup = next_backup}};
+  for (const NodeId node : {kMe, kOther, kThird}) map.members.push_back({.node = node, .role = Role::kServer});
+  return map;
+}
+
+// The same after `lost` has failed.
+ShardMap Recovered(ShardMap map, NodeId lost) {
+  map.recovered_at = map.version;
+  ++map.recoveries;
+  std::erase_if(map.members, [&](const Member& member) { return member.node == lost; });
+  return map;
+}
+
+class ShardStatesTest : public testing::Test {
+ protected:
+  ShardStates::Changes Adopt(const ShardMap& map) {
+    ShardStates::Changes changes = states_.Adopt(map_, map, kMe);
+    map_ = map;
+    return changes;
+  }
+  ShardStates::Place Find(Key key, bool present = false, bool sent_by_home = false) const {
+    return states_.Find({kTable, key}, 0, map_.shards[0].home, kMe, present, sent_by_home);
+  }
+
+  ShardStates states_;
+  ShardMap map_;
+};
+
+TEST_F(ShardStatesTest, TheFirstHomeOfAShardServesAtOnce) {
+  Adopt(MapOf(1, kMe));
+  EXPECT_TRUE(states_.IsActive(0));
+  EXPECT_TRUE(states_.AllPlain(std::vector<Key>{1, 2, 3}));
+  EXPECT_EQ(states_.NotReady(), 0U);
+  EXPECT_FALSE(states_.any_guard());
+}
+
+TEST_F(ShardStatesTest, ANewHomeWaitsUntilItKnowsWhereTheRowsAre) {
+  Adopt(MapOf(1, kOther));
+  EXPECT_THAT(Adopt(MapOf(2, kMe)).given_away, IsEmpty());
+  EXPECT_EQ(states_[0].home, ShardStates::Home::kWaitHandoff);
+  EXPECT_EQ(states_.NotReady(), 1U);
+  EXPECT_EQ(Find(7).what, What::kQueue);
+  const uint32_t shards[] = {0};
+  states_.Activate(shards);
+  EXPECT_TRUE(states_.IsPlain(0));
+  EXPECT_EQ(Find(7).what, What::kHere);
+}
+
+TEST_F(ShardStatesTest, TheFormerHomeGivesItsShardAway) {
+  Adopt(MapOf(1, kMe));
+  EXPECT_THAT(Adopt(MapOf(2, kOther)).given_away, ElementsAre(0));
+  EXPECT_FALSE(states_.IsPlain(0));
+  EXPECT_EQ(Find(7), (ShardStates::Place{.what = What::kSend, .to = kOther}));
+  EXPECT_THAT(Adopt(MapOf(3, kOther)).given_away, IsEmpty());
+}
+
+TEST_F(ShardStatesTest, ABackupThatIsNoneAnyMoreDropsItsCopies) {
+  Adopt(MapOf(1, kOther, kMe));
+  EXPECT_TRUE(states_.any_guard());
+  EXPECT_THAT(Adopt(MapOf(2, kOther, kThird)).dropped, ElementsAre(0));
+}
+
+TEST_F(ShardStatesTest, ABackupThatBecomesHomeInARecoveryKeepsItsCopies) {
+  Adopt(MapOf(1, kOther, kMe));
+  const ShardStates::Changes changes = Adopt(Recovered(MapOf(2, kMe), kOther));
+  EXPECT_THAT(changes.dropped, IsEmpty());
+  EXPECT_TRUE(states_.AnyCollecting());
+  EXPECT_TRUE(states_[0].was_backup);
+  EXPECT_FALSE(states_[0].copies_partial);
+  EXPECT_TRUE(states_[0].owner_lost);
+  EXPECT_FALSE(states_[0].directory_complete);
+}
+
+TEST_F(ShardStatesTest, WhereOnlyTheBackupIsLostNoOwnerIs) {
+  Adopt(MapOf(1, kMe, kOther));
+  Adopt(Recovered(MapOf(2, kMe), kOther));
+  EXPECT_FALSE(states_[0].owner_lost);
+  EXPECT_TRUE(states_[0].directory_complete) << "its directory was complete before";
+}
+
+TEST_F(ShardStatesTest, AfterTwoRecoveriesAtOnceAnyOwnerMayBeLost) {
+  Adopt(MapOf(1, kMe, kOther));
+  ShardMap map = Recovered(MapOf(2, kMe), kOther);
+  ++map.recoveries;
+  Adopt(map);
+  EXPECT_TRUE(states_[0].owner_lost);
+}
+
+TEST_F(ShardStatesTest, ARestoreThatAnotherRecoveryInterruptsStartsOver) {
+  Adopt(MapOf(1, kMe));
+  const uint32_t shards[] = {0};
+  states_.BeginRestore(shards);
+  EXPECT_EQ(states_.NotReady(), 1U);
+  EXPECT_FALSE(states_[0].directory_complete);
+  EXPECT_TRUE(states_[0].owner_lost);
+  states_.Activate(shards);
+  EXPECT_TRUE(states_[0].directory_complete);
+  EXPECT_FALSE(states_[0].owner_lost);
+}
+
+TEST_F(ShardStatesTest, OperationsOnRowsOfTheDirectoryFollowThem) {
+  Adopt(MapOf(1, kMe));
+  states_.SetEntry({kTable, 7}, {.owner = kOther, .move_number = 1});
+  EXPECT_FALSE(states_.IsPlain(0));
+  EXPECT_EQ(Find(7), (ShardStates::Place{.what = What::kSend, .to = kOther, .by_home = true}));
+  EXPECT_EQ(Find(8).what, What::kHere);
+  EXPECT_EQ(Find(7, true).what, What::kHere) << "it has not left yet";
+  states_.SetEntry({kTable, 7}, {.owner = kMe, .move_number = 2});
+  EXPECT_EQ(Find(7).what, What::kWait);
+  states_.EraseEntry({kTable, 7});
+  EXPECT_TRUE(states_.IsPlain(0));
+}
+
+TEST_F(ShardStatesTest, ARowThatTheHomeSaysIsHereIsOnItsWay) {
+  Adopt(MapOf(1, kOther));
+  EXPECT_EQ(Find(7, false, true).what, What::kWait);
+  EXPECT_EQ(Find(7, false, false).what, What::kSend);
+}
+
+TEST_F(ShardStatesTest, EntriesOfAShardThatIsNotReadyMakeItNotPlain) {
+  Adopt(MapOf(1, kOther));
+  Adopt(MapOf(2, kMe));
+  states_.SetEntry({kTable, 7}, {.owner = kOther, .move_number = 1});
+  states_.EraseEntry({kTable, 7});
+  EXPECT_FALSE(states_.IsPlain(0)) << "the home waits for the rest of its directory";
+}
+
+TEST_F(ShardStatesTest, ForeignRowsAreCountedOnceUntilTheirHomeIsHere) {
+  Adopt(MapOf(1, kOther));
+  MapStore store(TableSpec{.name = "t", .options = {.dim = 1, .optimizer = Sgd{.rate = 1}}});
+  const std::vector<Key> first{1}, both{1, 2};
+  states_.AddForeign(store, first, map_, kMe);
+  ASSERT_TRUE(store.CreateRows(first, RowVersion()).ok());
+  states_.AddForeign(store, both, map_, kMe);
+  EXPECT_EQ(states_.foreign_rows(), 2U);
+  states_.RemoveForeign(0);
+  EXPECT_EQ(states_[0].foreign, 1U);
+  Adopt(MapOf(2, kMe));
+  EXPECT_EQ(states_.foreign_rows(), 0U);
+  EXPECT_EQ(states_[0].foreign, 0U);
+  const std::vector<Key> third{3};
+  states_.AddForeign(store, third, map_, kMe);
+  EXPECT_EQ(states_.foreign_rows(), 0U) << "their home is here";
+}
+
+TEST_F(ShardStatesTest, ARecoveryForgetsWhatWasCalledBack) {
+  Adopt(MapOf(1, kMe));
+  states_.SetEntry({kTable, 7}, {.owner = kOther, .called_back = true});
+  Adopt(Recovered(MapOf(2, kMe), kThird));
+  EXPECT_EQ(states_.directory().called_back(), 0U);
+}
+
+}  // namespace
+}  // namespace attune::ps
