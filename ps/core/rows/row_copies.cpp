@@ -33,7 +33,7 @@ void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& 
                         out);
   }
   if (node_.IsMember(replicate.origin) && records_.filter().MergeAckedBelow(replicate.origin, replicate.acked_below)) {
-    RetryParked(replicate.origin, out);
+    pulls_.Retry(replicate.origin, out);
   }
   if (rows == nullptr) return;
   const auto whole = std::make_shared<const Replicate>(std::move(replicate));

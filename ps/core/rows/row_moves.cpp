@@ -200,7 +200,7 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
     }
     node_.counters().rows_sent += count;
     node_.Send(to, std::move(message), out);
-    SendParkedAfter(table, part, to, now, out);
+    pulls_.SendAfter(table, part, to, now, out);
   }
 }
 
@@ -262,7 +262,7 @@ void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, R
     if (entry != nullptr && entry->owner == node_.self() && entry->move_number == number) shards_.EraseEntry(key);
   }
   RunWaiting(rows.table, rows.keys.view(), now, out);
-  for (const Settled& settled : records.settled) RetryParked(settled.origin, out);
+  for (const Settled& settled : records.settled) pulls_.Retry(settled.origin, out);
   TryOrders(rows.table, rows.keys.view(), now, out);
   CallBack(now, out);
   if (!joins_.empty()) CheckJoins(out);

@@ -68,7 +68,7 @@ void RowNode::DrainStalled(MonotonicTime now, RowOutputs& out) {
 }
 
 void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
-  if (records_.filter().MergeAckedBelow(origin, acked_below)) RetryParked(origin, out);
+  if (records_.filter().MergeAckedBelow(origin, acked_below)) pulls_.Retry(origin, out);
 }
 
 // --- maps
@@ -77,7 +77,7 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
   records_.ForgetRemoved(node_.map());
   for (const Member& member : old.members) {
     if (node_.IsMember(member.node)) continue;
-    parked_.Forget(member.node);
+    pulls_.Forget(member.node);
     asked_by_.erase(member.node);
     fetch_requests_.erase(member.node);
     if (collect_) collect_->missing.erase(member.node);
@@ -119,7 +119,11 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   if (recovery || !given_away.empty()) {
     std::ranges::move(waiting_.TakeQueue(), std::back_inserter(operations));
   }
-  if (!given_away.empty()) TakeParkedElsewhere(given_away, operations);
+  if (!given_away.empty()) {
+    for (Pull& pull : pulls_.TakeElsewhere(given_away)) {
+      operations.push_back({.from = node_.self(), .message = std::move(pull)});
+    }
+  }
   DropCopies(dropped, out);
   EndJoins(out);
   BeginJoins(old, now, out);

@@ -40,12 +40,13 @@
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/row_context.h"
 #include "ps/core/rows/row_io.h"
+#include "ps/core/rows/row_pulls.h"
+#include "ps/core/rows/row_pushes.h"
 #include "ps/core/rows/row_tables.h"
 #include "ps/core/rows/state/backup_joins.h"
 #include "ps/core/rows/state/duplicate_filter.h"
 #include "ps/core/rows/state/held_replicates.h"
 #include "ps/core/rows/state/open_handovers.h"
-#include "ps/core/rows/state/parked_pulls.h"
 #include "ps/core/rows/state/row_directory.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/shard_states.h"
@@ -84,13 +85,13 @@ class RowNode {
   // All pushes of `origin` up to this one are settled. What a message would say, without one.
   void LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out);
   // Drops pulls whose time is over.
-  void OnTimer(MonotonicTime now) { parked_.Expire(now); }
-  MonotonicTime WakeAt() const { return parked_.next_deadline(); }
+  void OnTimer(MonotonicTime now) { pulls_.Expire(now); }
+  MonotonicTime WakeAt() const { return pulls_.next_deadline(); }
 
   const ShardMap& map() const { return node_.map(); }
   const RowCounters& counters() const { return node_.counters(); }
   RowsReport Report() const;
-  size_t parked() const { return parked_.size(); }
+  size_t parked() const { return pulls_.size(); }
   // The row is here: reading and writing it needs no message. False for every row of a table not installed.
   bool OwnsNow(TableId table, Key key) const;
   bool HoldsForeignRows() const { return shards_.foreign_rows() > 0; }
@@ -158,29 +159,11 @@ class RowNode {
   void On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
-  Status Check(NodeId from, const Push& push) const;
-  Status Check(NodeId from, const Pull& pull) const;
   template <typename Operation>
   void Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out);
   void Here(Push&& push, MonotonicTime now, RowOutputs& out);
   void Here(Pull&& pull, MonotonicTime now, RowOutputs& out);
   void Here(InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
-  void ApplyNew(const Push& push, RowOutputs& out);
-  void Duplicate(const Push& push, RowOutputs& out);
-  void AcknowledgeOrReplicate(const Push& push, std::span<const RowVersion> versions, bool probe, RowOutputs& out);
-#ifdef ATTUNE_DELIBERATE_MISTAKES
-  void AcknowledgeThenApply(Push&& push, RowOutputs& out);
-#endif
-  void Refuse(const Push& push, Status status, RowOutputs& out);
-  void Refuse(const Pull& pull, Status status, RowOutputs& out);
-  NodeId GuardOf(const Shard& shard) const;
-  bool OwnPushesContained(ParkedPull& parked) const;
-  void Answer(const Pull& pull, RowOutputs& out);
-  Slice<RowVersion> VersionsOf(const Pull& pull, const TableStore& store);
-  void Park(ParkedPull parked, MonotonicTime now, RowOutputs& out);
-  void RetryParked(NodeId origin, RowOutputs& out);
-  void TakeParkedElsewhere(std::span<const uint32_t> shards, std::vector<Queued>& operations);
-  void SendParkedAfter(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out);
   void RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out);
 
@@ -270,11 +253,8 @@ class RowNode {
 
   // Operations.
   WaitingOperations waiting_;
-  ParkedPulls parked_;
-  std::vector<RowVersion> versions_;  // scratch
-#ifdef ATTUNE_DELIBERATE_MISTAKES
-  std::deque<Push> acknowledged_early_;
-#endif
+  RowPulls pulls_{node_, tables_, records_};
+  RowPushes pushes_{node_, tables_, shards_, records_};
 
   // Moves.
   KeySet unique_;  // scratch

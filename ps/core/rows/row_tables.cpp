@@ -71,6 +71,11 @@ Status RowTables::CheckRoom(TableId table, std::span<const Key> keys, uint64_t e
                    "; " + std::to_string(absent) + " more are refused. Raise rows_max or start more servers");
 }
 
+Status RowTables::NotInstalled(TableId table) {
+  return Error(StatusCode::kNotFound,
+               "table " + std::to_string(table.value()) + " is not installed on this server; open it first");
+}
+
 std::optional<std::string> RowTables::WhyUnfit(const RowBatch& rows) const {
   if (rows.keys.empty()) return std::nullopt;
   const TableStore* store = Rows(rows.table);
@@ -136,6 +141,15 @@ Status RowTables::Insert(TableStore& store, const RowBatch& rows, std::span<cons
   Status status = store.Insert(ViewsOf(store, rows, only));
   if (status.ok()) return status;
   return Annotate(status, "taking over " + std::to_string(count) + " rows of table \"" + store.spec().name + "\"");
+}
+
+void RowTables::ReadVersions(const TableStore& store, std::span<const Key> keys, std::span<RowVersion> versions) {
+  std::ranges::fill(versions, RowVersion());
+  size_t at = 0;
+  store.VisitRows(keys, [&](const RowView& row) {
+    while (keys[at] != row.key) ++at;
+    versions[at++] = row.version;
+  });
 }
 
 }  // namespace attune::ps

@@ -53,6 +53,11 @@ class RowTables {
   // What a decoder cannot know of rows from another node: why they fit no table here.
   std::optional<std::string> WhyUnfit(const RowBatch& rows) const;
 
+  // The answer to operations on a table that no one has opened here.
+  static Status NotInstalled(TableId table);
+
+  // Those of absent rows are 0.
+  static void ReadVersions(const TableStore& store, std::span<const Key> keys, std::span<RowVersion> versions);
   // A batch of those of the keys that the store has.
   RowBatch Gather(const TableStore& store, TableId table, std::span<const Key> keys) const;
   // `only`: these rows of the batch; empty: all. Spans point into the batch.
