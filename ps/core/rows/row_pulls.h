@@ -12,9 +12,9 @@
 #include "ps/core/protocol/messages.h"
 #include "ps/core/rows/row_context.h"
 #include "ps/core/rows/row_io.h"
-#include "ps/core/rows/row_tables.h"
 #include "ps/core/rows/state/parked_pulls.h"
 #include "ps/core/rows/state/row_records.h"
+#include "ps/core/rows/state/row_tables.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {

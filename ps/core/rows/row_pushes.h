@@ -13,8 +13,8 @@
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/row_context.h"
 #include "ps/core/rows/row_io.h"
-#include "ps/core/rows/row_tables.h"
 #include "ps/core/rows/state/row_records.h"
+#include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/shard_states.h"
 
 namespace attune::ps {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ps/core/rows/row_context.h"
-#include "ps/core/rows/row_tables.h"
+#include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/shard_states.h"
 #include "tests/ps/core/rows/map_store.h"

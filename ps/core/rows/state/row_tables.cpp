@@ -1,4 +1,4 @@
-#include "ps/core/rows/row_tables.h"
+#include "ps/core/rows/state/row_tables.h"
 
 #include <algorithm>
 #include <utility>
