@@ -175,7 +175,7 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const size_t count = std::min(chunk, keys.size() - begin);
     const std::span<const Key> part = keys.subspan(begin, count);
-    Handover message{.map_version = {}, .handover = {}, .mark = snapshot_.mark};
+    Handover message{.map_version = {}, .handover = {}, .mark = snapshot_.mark()};
     message.rows = tables_.Gather(store, table, part);
     const std::span<const uint16_t> numbers = move_numbers.subspan(begin, count);
     message.rows.move_numbers = std::vector<uint16_t>(numbers.begin(), numbers.end());
@@ -244,7 +244,7 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
   const uint64_t number = withheld_.Reserve();
   size_t awaited =
       node_.Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), number, out);
-  awaited += ArrivedUnmarked(handover, number, out);
+  awaited += snapshot_.Add(handover, number, out);
   if (awaited == 0) {
     node_.Send(from, ack, out);
   } else {

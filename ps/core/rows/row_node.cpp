@@ -91,7 +91,7 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
 void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   const ShardMap old = node_.Adopt(std::move(next));
   const bool recovery = node_.map().recovered_at > old.version;
-  if (!snapshot_.open) snapshot_.mark = std::max(snapshot_.mark, node_.map().marked);
+  snapshot_.LearnMarked(node_.map().marked);
   RemoveOrigins(old);
   // Rows sent to a node that has failed come back by the recovery; one that has left has passed them on before.
   handovers_.EraseIf([&](const OpenHandover& handover) {
@@ -103,7 +103,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
 
   std::vector<Queued> operations;
   if (recovery) {
-    ReleaseWithheld(out);
+    for (const uint64_t withheld : snapshot_.Release()) Answered(withheld, out);
     if (!node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.Clear();
     claims_.clear();
     asked_by_.clear();
@@ -140,6 +140,25 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   CheckJoins(out);
   DrainStalled(now, out);
   out.report = true;
+}
+
+// --- snapshots
+
+Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
+  EndSnapshot(false, out);
+  return snapshot_.Begin(cut, handovers_.next(), out);
+}
+
+void RowNode::EndSnapshot(bool kept, RowOutputs& out) {
+  for (const uint64_t withheld : snapshot_.End(kept)) Answered(withheld, out);
+}
+
+void RowNode::On(NodeId from, SnapshotRows&& rows, MonotonicTime, RowOutputs& out) {
+  snapshot_.Take(from, std::move(rows), out);
+}
+
+void RowNode::On(NodeId, SnapshotRowsAck&& ack, MonotonicTime, RowOutputs& out) {
+  Answered(snapshot_.Answered(ack), out);
 }
 
 // --- what others may know

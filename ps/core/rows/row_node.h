@@ -42,6 +42,7 @@
 #include "ps/core/rows/row_io.h"
 #include "ps/core/rows/row_pulls.h"
 #include "ps/core/rows/row_pushes.h"
+#include "ps/core/rows/row_snapshot.h"
 #include "ps/core/rows/state/backup_joins.h"
 #include "ps/core/rows/state/duplicate_filter.h"
 #include "ps/core/rows/state/held_replicates.h"
@@ -73,7 +74,7 @@ class RowNode {
   // of the copies that it keeps for others. All servers take theirs before anybody may push to the table, so nothing of
   // it has to be copied between them.
   Status InstallTable(TableId table, const TableSpec& spec, LoadedTable loaded = {}) {
-    return tables_.Install(table, spec, std::move(loaded), snapshot_.open && !node_.options().snapshots_go_home);
+    return tables_.Install(table, spec, std::move(loaded), snapshot_.TakesTables());
   }
   // The map must be newer than the current one, valid, and contain this node.
   void AdoptMap(ShardMap map, MonotonicTime now, RowOutputs& out);
@@ -114,9 +115,9 @@ class RowNode {
   // With RowOptions::snapshots_go_home nothing is begun; the rows as they are now go to the snapshots of their homes.
   Status BeginSnapshot(CutId cut, MonotonicTime now, RowOutputs& out);
   // What this node sent before its mark has arrived: from its side nothing is missing in any snapshot.
-  bool SnapshotSettled() const;
+  bool SnapshotSettled() const { return snapshot_.IsSettled(handovers_); }
   // All nodes have settled: nothing is added any more. Returns the decided pushes of the rows in the snapshot.
-  FilterRecords SealSnapshot();
+  FilterRecords SealSnapshot() { return snapshot_.Seal(); }
   // `kept`: all of it is on a disk; the next snapshot then knows what has changed.
   void EndSnapshot(bool kept, RowOutputs& out);
 
@@ -203,6 +204,9 @@ class RowNode {
   void SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out);
   void DropCopies(std::span<const uint32_t> shards, RowOutputs& out);
 
+  void On(NodeId from, SnapshotRows&& rows, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, SnapshotRowsAck&& ack, MonotonicTime now, RowOutputs& out);
+
   // --- row_joins.cpp
   void On(NodeId from, InstallAck&& ack, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, JoinMarker&& marker, MonotonicTime now, RowOutputs& out);
@@ -220,14 +224,6 @@ class RowNode {
   void TakeRestored(TableId table, const std::vector<RowView>& rows, RowOutputs& out);
   void LearnRestored(TableId table, const FilterRecords& filter, const KeyMap<uint8_t>& taken);
   void EndRestore(MonotonicTime now, RowOutputs& out);
-
-  // --- row_snapshot.cpp
-  void On(NodeId from, SnapshotRows&& message, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, SnapshotRowsAck&& ack, MonotonicTime now, RowOutputs& out);
-  size_t ArrivedUnmarked(const Handover& handover, uint64_t withheld, RowOutputs& out);
-  void AddToSnapshot(const RowBatch& rows, const std::vector<FilterRecord>& records);
-  size_t SendSnapshotHome(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out);
-  void ReleaseWithheld(RowOutputs& out);
 
   // --- row_recovery.cpp
   void On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out);
@@ -261,6 +257,7 @@ class RowNode {
   WaitingOrders orders_;
   OpenHandovers handovers_;
   WithheldAcks withheld_;
+  RowSnapshot snapshot_{node_, tables_, records_};
   std::deque<TableKey> call_back_;  // rows to call back
 
   // Copies.
@@ -285,18 +282,6 @@ class RowNode {
     KeyMap<uint8_t> lost;          // rows known to have been there and not come from anywhere yet
   } restore_;
   uint64_t shards_restored_ = 0, rows_restored_ = 0, rows_begun_anew_ = 0;  // totals
-
-  // Snapshots.
-  struct {
-    CutId mark;  // of the last one begun, or of the map
-    bool open = false;
-    bool sealed = false;
-    uint64_t first_handover = 1;  // that was sent after the mark
-    FilterRecords filter;
-    uint64_t next_sent = 1;
-    std::map<uint64_t, uint64_t> unanswered;  // SnapshotRows sent -> number in withheld_, 0: none
-    std::vector<SnapshotRows> early;          // came before this node's mark
-  } snapshot_;
 };
 
 }  // namespace attune::ps

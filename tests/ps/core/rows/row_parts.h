@@ -7,12 +7,17 @@
 #include <vector>
 
 #include "ps/core/rows/row_context.h"
-#include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/row_records.h"
+#include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/shard_states.h"
 #include "tests/ps/core/rows/map_store.h"
 
 namespace attune::ps {
+
+template <typename T>
+std::vector<T> ListOf(const Slice<T>& slice) {
+  return {slice.begin(), slice.end()};
+}
 
 struct RowParts {
   static constexpr NodeId kSelf{1}, kPeer{2}, kThird{3}, kWorker{4};
