@@ -1,9 +1,10 @@
-// Copies: the backup applies what owners replicate to it, in the order of versions, and acknowledges to the origin.
+#include "ps/core/rows/row_copies.h"
+
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "ps/core/protocol/limits.h"
-#include "ps/core/rows/row_node.h"
 #include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
@@ -14,27 +15,28 @@ using Decision = DuplicateFilter::Decision;
 
 }  // namespace
 
-bool RowNode::TakesReplicate(const Shard& shard, bool relayed) const {
+bool RowCopies::TakesReplicate(const Shard& shard, bool relayed) const {
   if (shard.backup == node_.self()) return true;
   if (shard.next_backup != node_.self()) return false;
   return relayed || shard.backup == NodeId() || node_.Mutant(RowMutation::kDualWrite) ||
          node_.Mutant(RowMutation::kUnrelayedReplicateTaken);
 }
 
-void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& out) {
+bool RowCopies::Admit(NodeId from, const Replicate& replicate, RowOutputs& out) {
   const size_t count = replicate.keys.size();
   const TableStore* rows = tables_.Rows(replicate.table);
   const bool bare = replicate.probe && replicate.gradients.empty();
-  if (rows != nullptr && !bare && replicate.gradients.size() != count * rows->spec().options.dim) {
-    return node_.Reject(from, "Replicate",
-                        std::to_string(replicate.gradients.size()) + " values for " + std::to_string(count) +
-                            " keys of table \"" + rows->spec().name + "\" of dim " +
-                            std::to_string(rows->spec().options.dim),
-                        out);
-  }
-  if (node_.IsMember(replicate.origin) && records_.filter().MergeAckedBelow(replicate.origin, replicate.acked_below)) {
-    pulls_.Retry(replicate.origin, out);
-  }
+  if (rows == nullptr || bare || replicate.gradients.size() == count * rows->spec().options.dim) return true;
+  node_.Reject(from, "Replicate",
+               std::to_string(replicate.gradients.size()) + " values for " + std::to_string(count) +
+                   " keys of table \"" + rows->spec().name + "\" of dim " + std::to_string(rows->spec().options.dim),
+               out);
+  return false;
+}
+
+void RowCopies::Take(NodeId from, Replicate&& replicate, RowOutputs& out) {
+  const size_t count = replicate.keys.size();
+  const TableStore* rows = tables_.Rows(replicate.table);
   if (rows == nullptr) return;
   const auto whole = std::make_shared<const Replicate>(std::move(replicate));
   std::vector<uint32_t> refused, owned, mine;
@@ -61,7 +63,7 @@ void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& 
   if (!mine.empty()) TakeReplicate(from, whole, mine, false, out);
 }
 
-RowNode::Verdict RowNode::Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const {
+RowCopies::Verdict RowCopies::Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const {
   const RowVersion version = replicate.versions[index];
   if (copy == nullptr) {  // the copy of a row that no worker has pushed to
     const uint16_t begins = shards_[node_.ShardOf(replicate.keys[index])].absent_era;
@@ -80,14 +82,14 @@ RowNode::Verdict RowNode::Judge(const Replicate& replicate, uint32_t index, cons
 }
 
 // Who is no member issues nothing again.
-void RowNode::RecordCopies(const Replicate& part) {
+void RowCopies::RecordCopies(const Replicate& part) {
   if (!node_.IsMember(part.origin)) return;
   records_.filter().Record(part.origin, part.sequence, part.table, part.positions, part.keys.view(), Decision::kApplied,
                            Held::kCopy);
 }
 
 // Without memory a backup is none. Gradients that the table refuses no owner has applied.
-void RowNode::CannotKeepCopies(const Replicate& replicate, const Status& status, RowOutputs& out) {
+void RowCopies::CannotKeepCopies(const Replicate& replicate, const Status& status, RowOutputs& out) {
   if (status.code() == StatusCode::kInvalidArgument) {
     return node_.Reject(replicate.owner, "Replicate", std::string(attune::Message(status)), out);
   }
@@ -95,8 +97,8 @@ void RowNode::CannotKeepCopies(const Replicate& replicate, const Status& status,
 }
 
 // Nearly always every copy is just one push behind: then one look at the store is enough. False: nothing was done.
-bool RowNode::TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places,
-                          RowOutputs& out) {
+bool RowCopies::TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places,
+                            RowOutputs& out) {
   if (replicate.probe) return false;
   const Replicate part = PartOf(replicate, places);
   const auto pushed =
@@ -114,8 +116,8 @@ bool RowNode::TakeInOrder(TableStore& copies, const Replicate& replicate, std::s
 }
 
 // `places` ascending. `again`: they were held before.
-void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate,
-                            std::span<const uint32_t> places, bool again, RowOutputs& out) {
+void RowCopies::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate,
+                              std::span<const uint32_t> places, bool again, RowOutputs& out) {
   TableStore& copies = *tables_.Copies(replicate->table);
   if (TakeInOrder(copies, *replicate, places, out)) return;
   const Slice<Key> keys = PartOf(replicate->keys, places);
@@ -177,7 +179,7 @@ void RowNode::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>&
 }
 
 // The copies contain the push: pass it on to the next backup, whose acknowledgement then counts, or acknowledge.
-void RowNode::Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out) {
+void RowCopies::Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out) {
   Groups<NodeId> groups;  // 0: acknowledge
   for (const uint32_t i : places) {
     const Shard& shard = node_.ShardAt(replicate.keys[i]);
@@ -202,11 +204,11 @@ void RowNode::Finish(const Replicate& replicate, std::span<const uint32_t> place
   }
 }
 
-void RowNode::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out) {
+void RowCopies::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out) {
   for (const Key key : keys) {
     for (bool progress = true; progress;) {  // one may make the next one fit
-      const std::vector<HeldReplicate> held = held_.Take({table, key});
-      for (const HeldReplicate& entry : held) {
+      const std::vector<HeldReplicates::Held> held = held_.Take({table, key});
+      for (const HeldReplicates::Held& entry : held) {
         const uint32_t place[] = {entry.index};
         TakeReplicate(entry.from, entry.replicate, place, true, out);
       }
@@ -216,47 +218,11 @@ void RowNode::RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& ou
   }
 }
 
-// The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
-void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
-  Replicate& replicate = refused.replicate;
-  if (!node_.IsMember(replicate.origin)) {  // no caller waits, but the copy should have it
-    return On(node_.self(),
-              InstallWanted{.map_version = node_.map().version, .table = replicate.table, .keys = replicate.keys}, now,
-              out);
-  }
-  if (records_.filter().Covered(replicate.origin, replicate.sequence)) return;
-  Push push{.origin = replicate.origin,
-            .sequence = replicate.sequence,
-            .table = replicate.table,
-            .map_version = node_.map().version,
-            .acked_below = replicate.acked_below};
-  push.positions = std::move(replicate.positions);
-  push.keys = std::move(replicate.keys);
-  push.gradients = std::move(replicate.gradients);
-  push.step = replicate.step;
-  On(node_.self(), std::move(push), now, out);
-}
-
-void RowNode::SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out) {
-  TableStore* store = tables_.Rows(table);
-  if (store == nullptr) return;
-  const size_t chunk = tables_.RowsPerMessage(*store);
-  for (size_t begin = 0; begin < keys.size(); begin += chunk) {
-    const std::span<const Key> part = keys.subspan(begin, std::min(chunk, keys.size() - begin));
-    Install install{.map_version = {}};
-    install.rows = tables_.Gather(*store, table, part);
-    if (install.rows.keys.empty()) continue;
-    install.records = records_.Of(table, install.rows.keys.view(), Held::kRow, false, to);
-    node_.Send(to, std::move(install), out);
-  }
-}
-
-void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out) {
+void RowCopies::Take(NodeId from, const Install& install, RowOutputs& out) {
   const TableId table = install.rows.table;
   TableStore* copies = tables_.Copies(table);
-  if (copies == nullptr)
-    return records_.Learn(install.records,
-                          node_.map());  // of a table that not all servers have, no node has rows to copy
+  // Of a table that not all servers have, no node has rows to copy.
+  if (copies == nullptr) return records_.Learn(install.records, node_.map());
   if (const auto why = tables_.WhyUnfit(install.rows)) return node_.Reject(from, "Install", *why, out);
   records_.Learn(install.records, node_.map());
   const Slice<Key>& keys = install.rows.keys;
@@ -289,8 +255,7 @@ void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out)
   if (install.install != 0) node_.Send(from, InstallAck{.map_version = {}, .install = install.install}, out);
 }
 
-// This node is not backup of these shards any more: what it holds is refused, so that it finds its new backup.
-void RowNode::DropCopies(std::span<const uint32_t> shards, RowOutputs& out) {
+void RowCopies::Drop(std::span<const uint32_t> shards, RowOutputs& out) {
   if (shards.empty()) return;
   std::vector<bool> dropped(shards_.size());
   for (const uint32_t shard : shards) dropped[shard] = true;
@@ -300,7 +265,7 @@ void RowNode::DropCopies(std::span<const uint32_t> shards, RowOutputs& out) {
   for (const auto& [table, keys] : erase) tables_.Copies(table)->Erase(keys);
   records_.filter().DropIf(Held::kCopy, [&](TableId, Key key) { return dropped[node_.ShardOf(key)]; });
   held_.EraseRowsIf([&](TableKey row) { return dropped[node_.ShardOf(row.key)]; },
-                    [&](const HeldReplicate& held) {
+                    [&](const HeldReplicates::Held& held) {
                       if (!held.replicate->ack_wanted || node_.Mutant(RowMutation::kNoReplicateRefused)) return;
                       const uint32_t place[] = {held.index};
                       node_.Send(held.from,
@@ -308,33 +273,78 @@ void RowNode::DropCopies(std::span<const uint32_t> shards, RowOutputs& out) {
                     });
 }
 
-// --- copies for a home that recovers
+// --- recoveries
 
-void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out) {
-  if (fetch.recovered_at != node_.map().recovered_at) return;
-  if (!fetch.all_but) {
-    if (TableStore* copies = tables_.Copies(fetch.table); !fetch.keys.empty() && copies != nullptr) {
-      // A row that no worker has pushed to has a copy as well from here on: its era fences what a removed owner sent.
-      if (Status status = copies->CreateRows(fetch.keys.view(), RowVersion(node_.map().recoveries, 0)); !status.ok()) {
-        return node_.Lose(std::move(status), out);
-      }
-      SendFetched(from, fetch.table, fetch.keys.view(), out);
-    }
-    if (fetch.last) {
-      node_.Send(
-          from,
-          FetchedRows{
-              .map_version = {}, .recovered_at = node_.map().recovered_at, .rows = {}, .records = {}, .last = true},
-          out);
-    }
-    return;
+void RowCopies::AskAgain(RowOutputs& out) {
+  std::map<std::pair<NodeId, TableId>, std::vector<Key>> ask_again;
+  held_.ForEachRow([&](TableKey row) { ask_again[{node_.ShardAt(row.key).home, row.table}].push_back(row.key); });
+  for (auto& [asked, keys] : ask_again) {
+    const auto [home, table] = asked;
+    if (home != node_.self())
+      node_.Send(home, InstallWanted{.map_version = {}, .table = table, .keys = std::move(keys)}, out);
   }
-  FetchRequest& request = fetch_requests_[from];
-  std::vector<Key>& keys = request.keys[fetch.table];
+}
+
+void RowCopies::Promote(uint32_t shard, const std::function<bool(TableKey)>& is_owned, RowOutputs& out) {
+  const uint32_t only[] = {shard};
+  std::map<TableId, std::pair<std::vector<Key>, std::vector<Key>>> tables;  // promoted, all
+  for (const TableKey key : RowTables::KeysOf(tables_.copies(), only, node_.map().shard_count())) {
+    auto& [promoted, all] = tables[key.table];
+    all.push_back(key.key);
+    const bool owned = is_owned(key) && !node_.Mutant(RowMutation::kStaleCopyPromoted);
+    if (!owned && !tables_.Rows(key.table)->Contains(key.key)) promoted.push_back(key.key);
+  }
+  for (const auto& [table, keys] : tables) {
+    const auto& [promoted, all] = keys;
+    TableStore& copies = *tables_.Copies(table);
+    if (!node_.Mutant(RowMutation::kEraNotRaisedOnPromotion)) copies.RaiseEra(promoted, node_.map().recoveries);
+    for (size_t at = 0; at < promoted.size(); at += node_.options().rows_per_message_max) {
+      const std::span<const Key> part =
+          std::span(promoted).subspan(at, std::min(node_.options().rows_per_message_max, promoted.size() - at));
+      RowBatch batch = tables_.Gather(copies, table, part);
+      batch.move_numbers = std::vector<uint16_t>(batch.keys.size(), 0);
+      node_.Lose(RowTables::Insert(*tables_.Rows(table), batch, {}), out);
+      std::vector<FilterRecord> records;
+      records_.filter().Collect(table, batch.keys.view(), Held::kCopy, true, records);
+      if (!node_.Mutant(RowMutation::kCopiesFilterForgotten))
+        records_.filter().Add(table, batch.keys.view(), records, Held::kRow);
+      if (node_.Mutant(RowMutation::kStaleCopyPromoted)) {
+        for (const Key key : part) shards_.EraseEntry({table, key});
+      }
+      copies.Erase(part);
+    }
+    copies.Erase(all);
+  }
+  records_.filter().DropIf(Held::kCopy, [&](TableId, Key key) { return node_.ShardOf(key) == shard; });
+  held_.EraseIf([&](TableKey row, const HeldReplicates::Held&) { return node_.ShardOf(row.key) == shard; });
+}
+
+void RowCopies::Serve(NodeId from, const FetchRows& fetch, RowOutputs& out) {
+  if (fetch.recovered_at != node_.map().recovered_at) return;
+  if (fetch.all_but) return ServeAllBut(from, fetch, out);
+  if (TableStore* copies = tables_.Copies(fetch.table); !fetch.keys.empty() && copies != nullptr) {
+    // A row that no worker has pushed to has a copy as well from here on: its era fences what a removed owner sent.
+    if (Status status = copies->CreateRows(fetch.keys.view(), RowVersion(node_.map().recoveries, 0)); !status.ok()) {
+      return node_.Lose(std::move(status), out);
+    }
+    SendFetched(from, fetch.table, fetch.keys.view(), out);
+  }
+  if (fetch.last) {
+    node_.Send(
+        from,
+        FetchedRows{
+            .map_version = {}, .recovered_at = node_.map().recovered_at, .rows = {}, .records = {}, .last = true},
+        out);
+  }
+}
+
+void RowCopies::ServeAllBut(NodeId from, const FetchRows& fetch, RowOutputs& out) {
+  KeysByTable& request = fetch_requests_[from];
+  std::vector<Key>& keys = request[fetch.table];
   keys.insert(keys.end(), fetch.keys.begin(), fetch.keys.end());
   if (!fetch.last) return;
   KeyMap<uint8_t> known;
-  for (const auto& [table, list] : request.keys) {
+  for (const auto& [table, list] : request) {
     for (const Key key : list) known[{table, key}] = 1;
   }
   fetch_requests_.erase(from);
@@ -351,7 +361,7 @@ void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out)
   std::vector<bool> asked(shards_.size());
   for (const uint32_t shard : shards) asked[shard] = true;
   // Those are of removed owners, and of rows that have no copy.
-  held_.EraseIf([&](TableKey row, const HeldReplicate& held) {
+  held_.EraseIf([&](TableKey row, const HeldReplicates::Held& held) {
     return asked[node_.ShardOf(row.key)] && !known.Contains(row) &&
            held.replicate->versions[held.index].era() < node_.map().recoveries;
   });
@@ -365,7 +375,7 @@ void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out)
              out);
 }
 
-void RowNode::SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out) {
+void RowCopies::SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out) {
   TableStore& copies = *tables_.Copies(table);
   const size_t chunk = tables_.RowsPerMessage(copies);
   for (size_t at = 0; at < keys.size(); at += chunk) {

@@ -9,12 +9,6 @@
 #include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
-namespace {
-
-using Held = DuplicateFilter::Held;
-
-}  // namespace
-
 // --- the home
 
 void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
@@ -185,7 +179,7 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
                                        .move_numbers = message.rows.move_numbers,
                                        .sent_under = node_.map().version});
     const bool stay = node_.Mutant(RowMutation::kRecordsStayAtSource);
-    message.records = records_.Of(table, part, Held::kRow, !stay, to);
+    message.records = records_.Of(table, part, RowRecords::Held::kRow, !stay, to);
     if (node_.Mutant(RowMutation::kHandoverWithoutRecords)) message.records.records.clear();
     if (node_.Mutant(RowMutation::kHandoverWithoutSettled)) message.records.settled.clear();
     store.Erase(part);
@@ -239,11 +233,12 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
   records_.Learn(handover.records, node_.map());
   shards_.AddForeign(*tables_.Rows(table), keys.view(), node_.map(), node_.self());
   node_.Lose(RowTables::Insert(*tables_.Rows(table), handover.rows, {}), out);
-  records_.Add(table, keys.view(), handover.records.records, Held::kRow, node_.map());
+  records_.Add(table, keys.view(), handover.records.records, RowRecords::Held::kRow, node_.map());
   out.arrived.push_back({.table = table, .keys = keys});
   const uint64_t number = withheld_.Reserve();
-  size_t awaited =
-      node_.Mutant(RowMutation::kArrivalDuringJoinNotInstalled) ? 0 : InstallArrived(table, keys.view(), number, out);
+  size_t awaited = node_.Mutant(RowMutation::kArrivalDuringJoinNotInstalled)
+                       ? 0
+                       : installs_.CopyArrived(table, keys.view(), number, out);
   awaited += snapshot_.Add(handover, number, out);
   if (awaited == 0) {
     node_.Send(from, ack, out);
@@ -265,7 +260,7 @@ void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, R
   for (const Settled& settled : records.settled) pulls_.Retry(settled.origin, out);
   TryOrders(rows.table, rows.keys.view(), now, out);
   CallBack(now, out);
-  if (!joins_.empty()) CheckJoins(out);
+  if (!installs_.joins().empty()) CheckJoins(out);
 }
 
 // --- the home changes

@@ -79,9 +79,9 @@ void RowNode::RemoveOrigins(const ShardMap& old) {
     if (node_.IsMember(member.node)) continue;
     pulls_.Forget(member.node);
     asked_by_.erase(member.node);
-    fetch_requests_.erase(member.node);
+    copies_.ForgetRequests(member.node);
     if (collect_) collect_->missing.erase(member.node);
-    joins_.Forget(member.node);
+    installs_.Forget(member.node);
     if (!node_.Mutant(RowMutation::kRemovedNodeAccepted) && !node_.Mutant(RowMutation::kRemovedNodesHandoverAccepted)) {
       stalled_.Forget(member.node);
     }
@@ -107,7 +107,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     if (!node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.Clear();
     claims_.clear();
     asked_by_.clear();
-    fetch_requests_.clear();
+    copies_.ForgetRequests();
     fetching_all_.clear();
     fetching_ = 0;
     restore_ = {};
@@ -124,10 +124,10 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
       operations.push_back({.from = node_.self(), .message = std::move(pull)});
     }
   }
-  DropCopies(dropped, out);
-  EndJoins(out);
-  BeginJoins(old, now, out);
-  MarkLeaving(old, out);
+  copies_.Drop(dropped, out);
+  for (const BackupJoins::Answer& answer : installs_.EndJoins()) Answered(answer.withheld, out);
+  installs_.BeginJoins(old, out);
+  installs_.MarkLeaving(old, out);
   SendHandoffs(given_away, !recovery, out);
   if (recovery) BeginRecovery(now, out);
   PlanCallBacks();
@@ -167,19 +167,14 @@ RowsReport RowNode::Report() const {
   RowsReport report{.map_version = node_.map().version};
   report.shards_not_ready = shards_.NotReady();
   if (fetching_ > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
-  report.joins_done = joins_.Done();
-  report.copies_to_send += joins_.rows_to_install();
+  report.joins_done = installs_.joins().Done();
+  report.copies_to_send += installs_.joins().rows_to_install();
   report.rows_held += RowTables::Count(tables_.rows());
   report.copies += RowTables::Count(tables_.copies());
   report.rows_foreign = shards_.foreign_rows();
   report.handovers_open = handovers_.size();
-  report.operations_waiting = waiting_.rows() + waiting_.queued() + parked() + held_.rows() + orders_.rows();
-  if (const Member* me = node_.map().Find(node_.self()); me != nullptr && me->leaving) {
-    for (const Member& member : node_.map().members) {
-      const bool gives_orders = member.node != node_.self() && member.may_own_rows();
-      if (gives_orders && !leave_markers_.contains(member.node)) ++report.operations_waiting;
-    }
-  }
+  report.operations_waiting = waiting_.rows() + waiting_.queued() + parked() + copies_.rows_held() + orders_.rows();
+  report.operations_waiting += installs_.LeaveMarkersMissing();
   report.rows_to_come = call_back_.size() + shards_.directory().called_back();
   report.rows_received = node_.counters().rows_received;
   report.rows_sent = node_.counters().rows_sent;
@@ -200,11 +195,11 @@ std::string RowNode::WhatWaits() const {
   };
   add("keys with waiting operations", waiting_.rows());
   add("operations queued at the home", waiting_.queued());
-  add("held replicates", held_.rows());
+  add("held replicates", copies_.rows_held());
   add("orders", orders_.rows());
   add("unacknowledged handovers", handovers_.size());
   add("withheld handover acks", withheld_.size());
-  add("unanswered installs", joins_.open_installs());
+  add("unanswered installs", installs_.joins().open_installs());
   add("peers with stalled messages", stalled_.senders());
   add("rows being fetched", fetching_);
   add("recoveries in progress", collect_ ? 1 : 0);

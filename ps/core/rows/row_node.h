@@ -6,11 +6,14 @@
 //   row_node.cpp      maps, the view rule, dispatch, reports
 //   row_operations.cpp  pushes and pulls: apply, wait, queue, or send on
 //   row_moves.cpp     Localize, MoveOrder, Handover; rows called back home
-//   row_copies.cpp    Replicate at the backup, Install
-//   row_joins.cpp     a next backup becomes complete
 //   row_recovery.cpp  after a failure: who owns what
-//   row_snapshot.cpp  the rows at the mark of a checkpoint
 //   row_restore.cpp   rows that are lost without a copy come from a checkpoint
+//
+// Classes of their own:
+//   row_pushes, row_pulls   operations on rows that are here
+//   row_copies              copies kept for others: Replicate, Install
+//   row_installs            copies given to others: a next backup becomes complete
+//   row_snapshot            the rows at the mark of a checkpoint
 //
 // Messages of one peer must come in order and once (ps/core/link/link.h). Externally synchronized.
 #pragma once
@@ -39,13 +42,13 @@
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/row_context.h"
+#include "ps/core/rows/row_copies.h"
+#include "ps/core/rows/row_installs.h"
 #include "ps/core/rows/row_io.h"
 #include "ps/core/rows/row_pulls.h"
 #include "ps/core/rows/row_pushes.h"
 #include "ps/core/rows/row_snapshot.h"
-#include "ps/core/rows/state/backup_joins.h"
 #include "ps/core/rows/state/duplicate_filter.h"
-#include "ps/core/rows/state/held_replicates.h"
 #include "ps/core/rows/state/open_handovers.h"
 #include "ps/core/rows/state/row_directory.h"
 #include "ps/core/rows/state/row_records.h"
@@ -141,7 +144,6 @@ class RowNode {
     uint16_t move_number;
   };
   using Queued = WaitingOperations::Queued;
-  using HeldReplicate = HeldReplicates::Held;
   struct Collect {
     std::set<NodeId> missing;
     KeyMap<Claim> reported;
@@ -187,37 +189,16 @@ class RowNode {
   void CallBack(MonotonicTime now, RowOutputs& out);
   void HandoverEnded(const OpenHandover& handover);
 
-  // --- row_copies.cpp
+  // --- copies, here and at others
   void On(NodeId from, Replicate&& replicate, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, Install&& install, MonotonicTime now, RowOutputs& out);
-  bool TakesReplicate(const Shard& shard, bool relayed) const;
-  enum class Verdict : uint8_t { kDrop, kFinish, kApply, kGap };
-  Verdict Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const;
-  void TakeReplicate(NodeId from, const std::shared_ptr<const Replicate>& replicate, std::span<const uint32_t> places,
-                     bool again, RowOutputs& out);
-  bool TakeInOrder(TableStore& copies, const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
-  void RecordCopies(const Replicate& part);
-  void CannotKeepCopies(const Replicate& replicate, const Status& status, RowOutputs& out);
-  void Finish(const Replicate& replicate, std::span<const uint32_t> places, RowOutputs& out);
-  void RetryHeld(TableId table, std::span<const Key> keys, RowOutputs& out);
-  void SendInstalls(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out);
-  void DropCopies(std::span<const uint32_t> shards, RowOutputs& out);
-
-  void On(NodeId from, SnapshotRows&& rows, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, SnapshotRowsAck&& ack, MonotonicTime now, RowOutputs& out);
-
-  // --- row_joins.cpp
   void On(NodeId from, InstallAck&& ack, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, JoinMarker&& marker, MonotonicTime now, RowOutputs& out);
-  void BeginJoins(const ShardMap& old, MonotonicTime now, RowOutputs& out);
-  void MarkLeaving(const ShardMap& old, RowOutputs& out);
-  void EndJoins(RowOutputs& out);
-  void PumpJoins(RowOutputs& out);
   void CheckJoins(RowOutputs& out);
-  bool JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join) const;
-  size_t InstallArrived(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out);
   void Answered(std::optional<uint64_t> withheld, RowOutputs& out);
+  void On(NodeId from, SnapshotRows&& rows, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, SnapshotRowsAck&& ack, MonotonicTime now, RowOutputs& out);
 
   // --- row_restore.cpp
   void BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime now, RowOutputs& out);
@@ -233,12 +214,10 @@ class RowNode {
   void BeginRecovery(MonotonicTime now, RowOutputs& out);
   void CheckReports(MonotonicTime now, RowOutputs& out);
   void Resolve(MonotonicTime now, RowOutputs& out);
-  void Promote(uint32_t shard, MonotonicTime now, RowOutputs& out);
   void RebuildDirectory(std::span<const uint32_t> shards,
                         std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted);
   void FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out);
   void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
-  void SendFetched(NodeId to, TableId table, std::span<const Key> keys, RowOutputs& out);
 
   RowContext node_;
   RowTables tables_;
@@ -261,9 +240,8 @@ class RowNode {
   std::deque<TableKey> call_back_;  // rows to call back
 
   // Copies.
-  HeldReplicates held_;
-  BackupJoins joins_;
-  std::set<NodeId> leave_markers_;  // members whose older orders have all arrived, while this node leaves
+  RowCopies copies_{node_, tables_, shards_, records_};
+  RowInstalls installs_{node_, tables_, shards_, records_};
 
   // Recovery.
   std::optional<Collect> collect_;
@@ -271,10 +249,6 @@ class RowNode {
   std::set<NodeId> asked_by_;                             // homes waiting for this node's report
   size_t fetching_ = 0;                                   // keys asked for by name and not come yet
   std::map<NodeId, std::vector<uint32_t>> fetching_all_;  // by backup: shards whose copies are on their way
-  struct FetchRequest {
-    std::map<TableId, std::vector<Key>> keys;
-  };
-  std::map<NodeId, FetchRequest> fetch_requests_;  // pieces so far, by home
   RestorePoint restore_point_;
   struct {
     std::set<TableId> missing;     // ordered and not come

@@ -109,18 +109,62 @@ void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
 
 void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) { pulls_.Take(std::move(pull), now, out); }
 
-void RowNode::Here(InstallWanted&& wanted, MonotonicTime, RowOutputs& out) {
-  TableStore* store = tables_.Rows(wanted.table);
-  if (store == nullptr) return;
-  if (const Status status = store->CreateRows(wanted.keys.view(), RowVersion(node_.map().recoveries, 0)); !status.ok())
-    return;
-  Groups<NodeId> groups;
-  for (uint32_t i = 0; i < wanted.keys.size(); ++i) {
-    const Shard& shard = node_.ShardAt(wanted.keys[i]);
-    if (shard.backup != NodeId() && shard.backup != node_.self()) groups.Add(shard.backup, i);
-    if (shard.next_backup != NodeId() && shard.next_backup != node_.self()) groups.Add(shard.next_backup, i);
+void RowNode::Here(InstallWanted&& wanted, MonotonicTime, RowOutputs& out) { installs_.Answer(wanted, out); }
+
+// --- copies
+
+void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& out) {
+  if (!copies_.Admit(from, replicate, out)) return;
+  if (node_.IsMember(replicate.origin)) LearnSettled(replicate.origin, replicate.acked_below, out);
+  copies_.Take(from, std::move(replicate), out);
+}
+
+// The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
+void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
+  Replicate& replicate = refused.replicate;
+  if (!node_.IsMember(replicate.origin)) {  // no caller waits, but the copy should have it
+    return On(node_.self(),
+              InstallWanted{.map_version = node_.map().version, .table = replicate.table, .keys = replicate.keys}, now,
+              out);
   }
-  for (const auto& [to, places] : groups) SendInstalls(wanted.table, PartOf(wanted.keys, places).view(), to, out);
+  if (records_.filter().Covered(replicate.origin, replicate.sequence)) return;
+  Push push{.origin = replicate.origin,
+            .sequence = replicate.sequence,
+            .table = replicate.table,
+            .map_version = node_.map().version,
+            .acked_below = replicate.acked_below};
+  push.positions = std::move(replicate.positions);
+  push.keys = std::move(replicate.keys);
+  push.gradients = std::move(replicate.gradients);
+  push.step = replicate.step;
+  On(node_.self(), std::move(push), now, out);
+}
+
+void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out) { copies_.Take(from, install, out); }
+
+void RowNode::On(NodeId from, InstallAck&& ack, MonotonicTime, RowOutputs& out) {
+  const auto answer = installs_.On(from, ack);
+  if (!answer) return;
+  Answered(answer->withheld, out);
+  installs_.Pump(out);
+  CheckJoins(out);
+}
+
+void RowNode::On(NodeId from, JoinMarker&& marker, MonotonicTime, RowOutputs& out) {
+  installs_.On(from, marker);
+  if (marker.join_id != MapVersion()) return CheckJoins(out);
+  out.report = true;
+}
+
+void RowNode::CheckJoins(RowOutputs& out) {
+  const bool rows_come_home = call_back_.size() + shards_.directory().called_back() > 0;
+  if (installs_.UpdateDone(rows_come_home, orders_)) out.report = true;
+}
+
+// One of the answers has come, or will not come any more, that the HandoverAck of this number may wait for.
+void RowNode::Answered(std::optional<uint64_t> withheld, RowOutputs& out) {
+  if (!withheld) return;
+  if (const auto ack = withheld_.Answered(*withheld)) node_.Send(ack->to, ack->ack, out);
 }
 
 }  // namespace attune::ps

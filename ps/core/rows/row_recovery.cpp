@@ -15,14 +15,7 @@ using Held = DuplicateFilter::Held;
 }  // namespace
 
 void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
-  // What was asked for may have waited at a node that is gone.
-  std::map<std::pair<NodeId, TableId>, std::vector<Key>> ask_again;
-  held_.ForEachRow([&](TableKey row) { ask_again[{node_.ShardAt(row.key).home, row.table}].push_back(row.key); });
-  for (auto& [asked, keys] : ask_again) {
-    const auto [home, table] = asked;
-    if (home != node_.self())
-      node_.Send(home, InstallWanted{.map_version = {}, .table = table, .keys = std::move(keys)}, out);
-  }
+  copies_.AskAgain(out);
   if (!shards_.AnyCollecting()) return;
   collect_.emplace();
   for (const Member& member : node_.map().members) {
@@ -187,7 +180,8 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
       active.push_back(shard);
     }
   }
-  for (const uint32_t shard : promoted) Promote(shard, now, out);
+  const auto is_owned = [&](TableKey row) { return collect_->reported.Contains(row); };
+  for (const uint32_t shard : promoted) copies_.Promote(shard, is_owned, out);
   for (const auto& [backup, list] : all_but) FetchAllBut(backup, list, out);
   fetching_all_ = std::move(all_but);
   collect_.reset();
@@ -215,41 +209,6 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
   }
   Activate(active, now, out);
   if (!restored.empty()) BeginRestore(restored, now, out);
-}
-
-// Copies held here become the rows, unless a member holds the row.
-void RowNode::Promote(uint32_t shard, MonotonicTime, RowOutputs& out) {
-  const uint32_t only[] = {shard};
-  std::map<TableId, std::pair<std::vector<Key>, std::vector<Key>>> tables;  // promoted, all
-  for (const TableKey key : RowTables::KeysOf(tables_.copies(), only, node_.map().shard_count())) {
-    auto& [promoted, all] = tables[key.table];
-    all.push_back(key.key);
-    const bool reported = collect_->reported.Contains(key) && !node_.Mutant(RowMutation::kStaleCopyPromoted);
-    if (!reported && !tables_.Rows(key.table)->Contains(key.key)) promoted.push_back(key.key);
-  }
-  for (const auto& [table, keys] : tables) {
-    const auto& [promoted, all] = keys;
-    TableStore& copies = *tables_.Copies(table);
-    if (!node_.Mutant(RowMutation::kEraNotRaisedOnPromotion)) copies.RaiseEra(promoted, node_.map().recoveries);
-    for (size_t at = 0; at < promoted.size(); at += node_.options().rows_per_message_max) {
-      const std::span<const Key> part =
-          std::span(promoted).subspan(at, std::min(node_.options().rows_per_message_max, promoted.size() - at));
-      RowBatch batch = tables_.Gather(copies, table, part);
-      batch.move_numbers = std::vector<uint16_t>(batch.keys.size(), 0);
-      node_.Lose(RowTables::Insert(*tables_.Rows(table), batch, {}), out);
-      std::vector<FilterRecord> records;
-      records_.filter().Collect(table, batch.keys.view(), Held::kCopy, true, records);
-      if (!node_.Mutant(RowMutation::kCopiesFilterForgotten))
-        records_.filter().Add(table, batch.keys.view(), records, Held::kRow);
-      if (node_.Mutant(RowMutation::kStaleCopyPromoted)) {
-        for (const Key key : part) shards_.EraseEntry({table, key});
-      }
-      copies.Erase(part);
-    }
-    copies.Erase(all);
-  }
-  records_.filter().DropIf(Held::kCopy, [&](TableId, Key key) { return node_.ShardOf(key) == shard; });
-  held_.EraseIf([&](TableKey row, const HeldReplicate&) { return node_.ShardOf(row.key) == shard; });
 }
 
 void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out) {
@@ -289,6 +248,8 @@ void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, Ro
              out);
 }
 
+void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out) { copies_.Serve(from, fetch, out); }
+
 void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out) {
   if (fetched.recovered_at != node_.map().recovered_at) return;
   RowBatch& rows = fetched.rows;
@@ -307,7 +268,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
     shards_.AddForeign(*tables_.Rows(rows.table), rows.keys.view(), node_.map(), node_.self());
     node_.Lose(RowTables::Insert(*tables_.Rows(rows.table), rows, {}), out);
     records_.Add(rows.table, rows.keys.view(), fetched.records.records, Held::kRow, node_.map());
-    InstallArrived(rows.table, rows.keys.view(), 0, out);
+    installs_.CopyArrived(rows.table, rows.keys.view(), 0, out);
     Arrive(std::move(rows), fetched.records, now, out);
   }
   if (!fetched.last) return;

@@ -67,7 +67,7 @@ void RowNode::TakeRestored(TableId table, const std::vector<RowView>& rows, RowO
   }
   std::vector<Key> keys;
   for (const RowView& row : rows) keys.push_back(row.key);
-  InstallArrived(table, keys, 0, out);
+  installs_.CopyArrived(table, keys, 0, out);
 }
 
 // Workers issue again what was not acknowledged; the rows may contain it.

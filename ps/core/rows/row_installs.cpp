@@ -1,13 +1,41 @@
-// A next backup becomes complete: every member gives it copies of its rows, in pieces that it answers, and says when it
-// has said all; rows that the next backup owns go back to their home.
+#include "ps/core/rows/row_installs.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "ps/core/rows/row_node.h"
+#include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
 
-void RowNode::BeginJoins(const ShardMap& old, MonotonicTime, RowOutputs& out) {
+void RowInstalls::Answer(const InstallWanted& wanted, RowOutputs& out) {
+  TableStore* store = tables_.Rows(wanted.table);
+  if (store == nullptr) return;
+  if (const Status status = store->CreateRows(wanted.keys.view(), RowVersion(node_.map().recoveries, 0)); !status.ok())
+    return;
+  Groups<NodeId> groups;
+  for (uint32_t i = 0; i < wanted.keys.size(); ++i) {
+    const Shard& shard = node_.ShardAt(wanted.keys[i]);
+    if (shard.backup != NodeId() && shard.backup != node_.self()) groups.Add(shard.backup, i);
+    if (shard.next_backup != NodeId() && shard.next_backup != node_.self()) groups.Add(shard.next_backup, i);
+  }
+  for (const auto& [to, places] : groups) Send(wanted.table, PartOf(wanted.keys, places).view(), to, out);
+}
+
+void RowInstalls::Send(TableId table, std::span<const Key> keys, NodeId to, RowOutputs& out) {
+  TableStore* store = tables_.Rows(table);
+  if (store == nullptr) return;
+  const size_t chunk = tables_.RowsPerMessage(*store);
+  for (size_t begin = 0; begin < keys.size(); begin += chunk) {
+    const std::span<const Key> part = keys.subspan(begin, std::min(chunk, keys.size() - begin));
+    Install install{.map_version = {}};
+    install.rows = tables_.Gather(*store, table, part);
+    if (install.rows.keys.empty()) continue;
+    install.records = records_.Of(table, install.rows.keys.view(), RowRecords::Held::kRow, false, to);
+    node_.Send(to, std::move(install), out);
+  }
+}
+
+void RowInstalls::BeginJoins(const ShardMap& old, RowOutputs& out) {
   std::map<BackupJoins::Id, std::vector<uint32_t>> begun;
   for (uint32_t i = 0; i < node_.map().shard_count(); ++i) {
     const Shard& shard = node_.map().shards[i];
@@ -21,11 +49,10 @@ void RowNode::BeginJoins(const ShardMap& old, MonotonicTime, RowOutputs& out) {
                                                 : RowTables::KeysOf(tables_.rows(), shards, node_.map().shard_count());
     joins_.Begin(id, std::move(shards), rows);
   }
-  PumpJoins(out);
+  Pump(out);
 }
 
-// A node is leaving: it may go when it knows that no older order is still on its way to it.
-void RowNode::MarkLeaving(const ShardMap& old, RowOutputs& out) {
+void RowInstalls::MarkLeaving(const ShardMap& old, RowOutputs& out) {
   for (const Member& member : node_.map().members) {
     if (!member.leaving || member.node == node_.self() || !member.may_own_rows()) continue;
     const Member* before = old.Find(member.node);
@@ -34,20 +61,13 @@ void RowNode::MarkLeaving(const ShardMap& old, RowOutputs& out) {
   }
 }
 
-void RowNode::EndJoins(RowOutputs& out) {
-  const auto ended = joins_.EndUnless([&](const BackupJoins::Id& id, uint32_t shard) {
+std::vector<BackupJoins::Answer> RowInstalls::EndJoins() {
+  return joins_.EndUnless([&](const BackupJoins::Id& id, uint32_t shard) {
     return node_.map().shards[shard].next_backup == id.second && node_.map().shards[shard].join_id == id.first;
   });
-  for (const BackupJoins::Answer& answer : ended) Answered(answer.withheld, out);
 }
 
-// One of the answers has come, or will not come any more, that the HandoverAck of this number may wait for.
-void RowNode::Answered(std::optional<uint64_t> withheld, RowOutputs& out) {
-  if (!withheld) return;
-  if (const auto ack = withheld_.Answered(*withheld)) node_.Send(ack->to, ack->ack, out);
-}
-
-void RowNode::PumpJoins(RowOutputs& out) {
+void RowInstalls::Pump(RowOutputs& out) {
   joins_.Pump(
       node_.options().installs_in_flight_max,
       [&](TableId table) { return tables_.RowsPerMessage(*tables_.Rows(table)); },
@@ -57,7 +77,7 @@ void RowNode::PumpJoins(RowOutputs& out) {
             tables_.Gather(*tables_.Rows(table), table, keys);  // what has left meanwhile is installed where it arrived
         if (install.rows.keys.empty()) return false;
         install.install = number;
-        install.records = records_.Of(table, install.rows.keys.view(), DuplicateFilter::Held::kRow, false, id.second);
+        install.records = records_.Of(table, install.rows.keys.view(), RowRecords::Held::kRow, false, id.second);
         node_.Send(id.second, std::move(install), out);
         return true;
       },
@@ -66,9 +86,7 @@ void RowNode::PumpJoins(RowOutputs& out) {
       });
 }
 
-// Rows have arrived while their shards get a next backup. Returns how many Installs went out for them; the handover
-// of the number `withheld` is acknowledged after their answers.
-size_t RowNode::InstallArrived(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out) {
+size_t RowInstalls::CopyArrived(TableId table, std::span<const Key> keys, uint64_t withheld, RowOutputs& out) {
   if (joins_.empty()) return 0;
   std::map<BackupJoins::Id, std::vector<Key>> parts;
   for (const Key key : keys) {
@@ -79,31 +97,31 @@ size_t RowNode::InstallArrived(TableId table, std::span<const Key> keys, uint64_
   for (const auto& [join, part] : parts) {
     Install install{.map_version = {}, .install = joins_.Open(join, withheld)};
     install.rows = tables_.Gather(*tables_.Rows(table), table, part);
-    install.records = records_.Of(table, install.rows.keys.view(), DuplicateFilter::Held::kRow, false, join.second);
+    install.records = records_.Of(table, install.rows.keys.view(), RowRecords::Held::kRow, false, join.second);
     node_.Send(join.second, std::move(install), out);
   }
   return parts.size();
 }
 
-void RowNode::On(NodeId from, InstallAck&& ack, MonotonicTime, RowOutputs& out) {
-  const auto answer = joins_.Answered(ack.install, from);
-  if (!answer) return;
-  Answered(answer->withheld, out);
-  PumpJoins(out);
-  CheckJoins(out);
-}
-
-void RowNode::On(NodeId from, JoinMarker&& marker, MonotonicTime, RowOutputs& out) {
+void RowInstalls::On(NodeId from, const JoinMarker& marker) {
   if (marker.join_id == MapVersion()) {
     leave_markers_.insert(from);
-    out.report = true;
-    return;
+  } else {
+    joins_.MarkSent(from, marker.join_id, node_.self(), node_.Mutant(RowMutation::kEarlierJoinCounts));
   }
-  joins_.MarkSent(from, marker.join_id, node_.self(), node_.Mutant(RowMutation::kEarlierJoinCounts));
-  CheckJoins(out);
 }
 
-bool RowNode::JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join) const {
+size_t RowInstalls::LeaveMarkersMissing() const {
+  const Member* me = node_.map().Find(node_.self());
+  if (me == nullptr || !me->leaving) return 0;
+  return static_cast<size_t>(std::ranges::count_if(node_.map().members, [&](const Member& member) {
+    const bool gives_orders = member.node != node_.self() && member.may_own_rows();
+    return gives_orders && !leave_markers_.contains(member.node);
+  }));
+}
+
+bool RowInstalls::JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join, bool rows_come_home,
+                           const WaitingOrders& orders) const {
   if (!join.to_install.empty() || join.in_flight > 0) return false;
   if (!node_.Mutant(RowMutation::kSyncDoneDespiteHandovers)) {
     for (const uint32_t shard : join.shards) {
@@ -114,7 +132,7 @@ bool RowNode::JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join)
     // The home has called back what the next backup owns, or will own when an order that is on its way is carried out.
     const bool is_home =
         std::ranges::any_of(join.shards, [&](uint32_t i) { return node_.map().shards[i].home == node_.self(); });
-    return join.marker_sent && !(is_home && call_back_.size() + shards_.directory().called_back() > 0);
+    return join.marker_sent && !(is_home && rows_come_home);
   }
   for (const Member& member : node_.map().members) {
     if (member.node != node_.self() && member.may_own_rows() && !join.markers.contains(member.node)) return false;
@@ -125,12 +143,13 @@ bool RowNode::JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join)
     if (shards_[shard].foreign > 0) return false;
     joining[shard] = true;
   }
-  return !orders_.AnyRow([&](TableKey row) { return joining[node_.ShardOf(row.key)]; });
+  return !orders.AnyRow([&](TableKey row) { return joining[node_.ShardOf(row.key)]; });
 }
 
-void RowNode::CheckJoins(RowOutputs& out) {
-  const auto is_done = [&](const BackupJoins::Id& id, const BackupJoins::Join& join) { return JoinDone(id, join); };
-  if (joins_.UpdateDone(is_done)) out.report = true;
+bool RowInstalls::UpdateDone(bool rows_come_home, const WaitingOrders& orders) {
+  return joins_.UpdateDone([&](const BackupJoins::Id& id, const BackupJoins::Join& join) {
+    return JoinDone(id, join, rows_come_home, orders);
+  });
 }
 
 }  // namespace attune::ps
