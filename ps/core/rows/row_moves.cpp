@@ -1,50 +1,17 @@
-// Rows change their owner: the home decides and is obeyed in the order of move numbers; the row travels with its state
-// and the records of pushes it contains.
+#include "ps/core/rows/row_moves.h"
+
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
 #include "ps/core/protocol/limits.h"
-#include "ps/core/rows/row_node.h"
 #include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
+
 // --- the home
 
-void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
-  if (localize.keys.empty() || tables_.Rows(localize.table) == nullptr) return;
-  Groups<Place> groups;
-  for (uint32_t i = 0; i < localize.keys.size(); ++i) {
-    const uint32_t shard = node_.ShardOf(localize.keys[i]);
-    const NodeId home = node_.map().shards[shard].home;
-    using enum Place::What;
-    if (node_.Mutant(RowMutation::kOldHomeServesLocalize) && home != node_.self() &&
-        shards_.directory().Contains({localize.table, localize.keys[i]})) {
-      groups.Add({kHere, {}, false}, i);
-    } else if (home != node_.self()) {
-      groups.Add({kSend, home, false}, i);
-    } else {
-      groups.Add({shards_.IsActive(shard) ? kHere : kQueue, {}, false}, i);
-    }
-  }
-  for (const auto& [place, places] : groups) {
-    const Slice<Key> keys = PartOf(localize.keys, places);
-    if (place.what == Place::What::kHere) {
-      Move(localize.table, keys.view(), localize.to, false, now, out);
-      continue;
-    }
-    Localize part{.map_version = {}, .table = localize.table, .to = localize.to, .keys = keys};
-    if (place.what == Place::What::kSend) {
-      node_.Send(place.to, std::move(part), out);
-    } else {
-      waiting_.Queue({.from = from, .message = std::move(part)});
-    }
-  }
-}
-
-// All keys are homed here and the home is active.
-void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now,
-                   RowOutputs& out) {
+void RowMoves::Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now,
+                    RowOutputs& out) {
   const Member* member = node_.map().Find(to);
   if (member == nullptr || !member->may_own_rows() || (member->leaving && to != node_.self())) return;
   std::vector<Key> here;
@@ -56,7 +23,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
     if (unique_.FindOrInsert(keys[i], i) != i) continue;
     const Shard& shard = node_.ShardAt(keys[i]);
     if ((shard.backup == to || shard.next_backup == to) && !node_.Mutant(RowMutation::kRowMovedToBackup)) continue;
-    const DirectoryEntry* const entry = shards_.directory().Find({table, keys[i]});
+    const RowDirectory::Entry* const entry = shards_.directory().Find({table, keys[i]});
     if (entry == nullptr) {
       if (to != node_.self()) here.push_back(keys[i]);
       continue;
@@ -107,7 +74,7 @@ void RowNode::Move(TableId table, std::span<const Key> keys, NodeId to, bool cal
 
 // --- the owner
 
-void RowNode::On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
+void RowMoves::On(NodeId from, const MoveOrder& order, MonotonicTime now, RowOutputs& out) {
   if (order.map_version < node_.map().recovered_at && !node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) return;
   if (orders_.size() + order.keys.size() > node_.options().orders_max) {
     return node_.Reject(from, "MoveOrder", std::to_string(orders_.size()) + " orders wait for rows that have not come",
@@ -117,8 +84,8 @@ void RowNode::On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& 
 }
 
 // Rows that are here with the right number go at once, in one message; for others the order waits.
-void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
-                        MonotonicTime now, RowOutputs& out) {
+void RowMoves::OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
+                         MonotonicTime now, RowOutputs& out) {
   TableStore* store = tables_.Rows(table);
   if (store == nullptr) return;
   std::vector<Key> ready;
@@ -141,7 +108,7 @@ void RowNode::OrderHere(TableId table, std::span<const Key> keys, std::span<cons
 }
 
 // Rows have arrived: orders that came before them.
-void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
+void RowMoves::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
   if (orders_.empty()) return;
   TableStore& store = *tables_.Rows(table);
   std::map<NodeId, std::pair<std::vector<Key>, std::vector<uint16_t>>> leaving;
@@ -162,8 +129,8 @@ void RowNode::TryOrders(TableId table, std::span<const Key> keys, MonotonicTime 
   }
 }
 
-void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
-                       MonotonicTime now, RowOutputs& out) {
+void RowMoves::HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
+                        MonotonicTime now, RowOutputs& out) {
   TableStore& store = *tables_.Rows(table);
   const size_t chunk = tables_.RowsPerMessage(store);
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
@@ -198,82 +165,34 @@ void RowNode::HandOver(TableId table, std::span<const Key> keys, std::span<const
   }
 }
 
-void RowNode::HandoverEnded(const OpenHandover& handover) {
+void RowMoves::End(const OpenHandover& handover) {
   for (const Key key : handover.keys) shards_.HandoverEnded(node_.ShardOf(key));
 }
 
-void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out) {
-  const std::optional<OpenHandover> acknowledged = handovers_.Take(ack.handover, from);
-  if (!acknowledged) return;
-  const OpenHandover& handover = *acknowledged;
-  HandoverEnded(handover);
-  const MapVersion arrived_at = node_.Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
-  if (node_.map().recovered_at > MapVersion() && arrived_at >= node_.map().recovered_at &&
-      handover.sent_under < node_.map().recovered_at) {
-    for (size_t i = 0; i < handover.keys.size(); ++i) {
-      claims_.push_back(
-          {.key = {handover.table, handover.keys[i]}, .owner = from, .move_number = handover.move_numbers[i]});
-    }
-  }
-  CheckReports(now, out);
-  Resolve(now, out);
-  CheckJoins(out);
-  if (handovers_.empty()) out.report = true;
+std::optional<OpenHandover> RowMoves::Acknowledged(NodeId from, const HandoverAck& ack) {
+  std::optional<OpenHandover> handover = handovers_.Take(ack.handover, from);
+  if (handover) End(*handover);
+  return handover;
 }
 
-// --- the new owner
-
-void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out) {
-  if (const auto why = tables_.WhyUnfit(handover.rows)) return node_.Reject(from, "Handover", *why, out);
-  const Slice<Key> keys = handover.rows.keys;
-  const TableId table = handover.rows.table;
-  node_.counters().rows_received += keys.size();
-  HandoverAck ack{.map_version = {}, .handover = handover.handover, .arrived_at = node_.map().version};
-  // Rows first: their installs read them. Nothing else leaves before the installs.
-  records_.Learn(handover.records, node_.map());
-  shards_.AddForeign(*tables_.Rows(table), keys.view(), node_.map(), node_.self());
-  node_.Lose(RowTables::Insert(*tables_.Rows(table), handover.rows, {}), out);
-  records_.Add(table, keys.view(), handover.records.records, RowRecords::Held::kRow, node_.map());
-  out.arrived.push_back({.table = table, .keys = keys});
-  const uint64_t number = withheld_.Reserve();
-  size_t awaited = node_.Mutant(RowMutation::kArrivalDuringJoinNotInstalled)
-                       ? 0
-                       : installs_.CopyArrived(table, keys.view(), number, out);
-  awaited += snapshot_.Add(handover, number, out);
-  if (awaited == 0) {
-    node_.Send(from, ack, out);
-  } else {
-    withheld_.Add(number, {.to = from, .ack = ack}, awaited);
-  }
-  Arrive(std::move(handover.rows), handover.records, now, out);
-}
-
-// Rows have been inserted with their records: what waited for them.
-void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out) {
-  for (size_t i = 0; i < rows.keys.size(); ++i) {
-    const TableKey key{rows.table, rows.keys[i]};
-    const uint16_t number = rows.move_numbers.empty() ? uint16_t{0} : rows.move_numbers[i];
-    const DirectoryEntry* entry = shards_.directory().Find(key);  // it may pass through here to come again later
-    if (entry != nullptr && entry->owner == node_.self() && entry->move_number == number) shards_.EraseEntry(key);
-  }
-  RunWaiting(rows.table, rows.keys.view(), now, out);
-  for (const Settled& settled : records.settled) pulls_.Retry(settled.origin, out);
-  TryOrders(rows.table, rows.keys.view(), now, out);
-  CallBack(now, out);
-  if (!installs_.joins().empty()) CheckJoins(out);
+void RowMoves::EndLostHandovers() {
+  handovers_.EraseIf([&](const OpenHandover& handover) {
+    if (node_.IsMember(handover.to)) return false;
+    End(handover);
+    return true;
+  });
 }
 
 // --- the home changes
 
-// Without `announce` (a recovery asks all members anyway) only this node's own books change.
-void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, RowOutputs& out) {
+void RowMoves::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, RowOutputs& out) {
   if (shards.empty()) return;
   std::map<std::pair<NodeId, TableId>, std::vector<std::pair<Key, std::pair<NodeId, uint16_t>>>> entries;
   std::vector<bool> gone(shards_.size());
   for (const uint32_t shard : shards) gone[shard] = true;
   std::vector<TableKey> erase;
   KeyMap<uint8_t> listed;
-  shards_.directory().ForEach([&](TableKey key, const DirectoryEntry& entry) {
+  shards_.directory().ForEach([&](TableKey key, const RowDirectory::Entry& entry) {
     const uint32_t shard = node_.ShardOf(key.key);
     if (!gone[shard]) return;
     erase.push_back(key);
@@ -328,13 +247,13 @@ void RowNode::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, R
   }
 }
 
-void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out) {
-  if (handoff.map_version < node_.map().recovered_at) return;
+std::vector<uint32_t> RowMoves::Take(const HomeHandoff& handoff) {
+  if (handoff.map_version < node_.map().recovered_at) return {};
   const DirectoryBatch& entries = handoff.entries;
   TableStore* store = tables_.Rows(entries.table);
   for (size_t i = 0; i < entries.keys.size(); ++i) {
     const TableKey key{entries.table, entries.keys[i]};
-    if (shards_[node_.ShardOf(key.key)].home != HomeState::kWaitHandoff) continue;
+    if (shards_[node_.ShardOf(key.key)].home != ShardStates::Home::kWaitHandoff) continue;
     // By the number of its move: a row that is here may have arrived meanwhile, or may not have left yet, because the
     // order to pass it on, which the entry comes from, is still on its way.
     bool arrived = false;
@@ -348,54 +267,34 @@ void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& o
   }
   std::vector<uint32_t> ready;
   for (const ShardId shard : handoff.complete) {
-    if (shard.value() < shards_.size() && shards_[shard.value()].home == HomeState::kWaitHandoff) {
+    if (shard.value() < shards_.size() && shards_[shard.value()].home == ShardStates::Home::kWaitHandoff) {
       ready.push_back(shard.value());
     }
   }
-  if (!ready.empty()) Activate(ready, now, out);
+  return ready;
 }
 
 // --- rows come home
 
-// Called when a new node should hold no rows of shards homed here: who leaves, becomes backup, or is a server.
-void RowNode::PlanCallBacks() {
-  call_back_.clear();
-  shards_.directory().ForEach([&](TableKey key, const DirectoryEntry& entry) {
-    if (entry.owner == node_.self() || !shards_.IsActive(node_.ShardOf(key.key))) return;
-    const Shard& shard = node_.ShardAt(key.key);
-    const bool is_next = shard.next_backup == entry.owner && !node_.Mutant(RowMutation::kNextBackupKeepsRows);
-    const Member* member = node_.map().Find(entry.owner);
-    if (member == nullptr) return;
-    if (is_next || member->leaving || (node_.options().call_back_from_servers && member->role == Role::kServer)) {
-      call_back_.push_back(key);
-    }
-  });
+void RowMoves::PlanCallBacks() {
+  call_backs_.Plan(shards_, node_.map(), node_.self(),
+                   {.from_servers = node_.options().call_back_from_servers,
+                    .from_next_backups = !node_.Mutant(RowMutation::kNextBackupKeepsRows)});
 }
 
 // Long rows are called back fewer at a time, so that links and memory hold a bounded number of bytes of them.
-size_t RowNode::RowsCalledBackMax(TableId table) const {
+size_t RowMoves::RowsCalledBackMax(TableId table) const {
   const TableStore* store = tables_.Rows(table);
   if (store == nullptr) return node_.options().rows_called_back_max;
   const size_t row_bytes = size_t{store->spec().options.dim} * 3 * sizeof(float);
   return std::clamp<size_t>(node_.options().bytes_called_back_max / row_bytes, 1, node_.options().rows_called_back_max);
 }
 
-void RowNode::CallBack(MonotonicTime now, RowOutputs& out) {
-  while (!call_back_.empty()) {
-    const TableId table = call_back_.front().table;
-    const size_t called_back_max = RowsCalledBackMax(table);
-    if (shards_.directory().called_back() >= called_back_max) return;
-    std::vector<Key> keys;
-    const size_t room =
-        std::min(called_back_max - shards_.directory().called_back(), node_.options().rows_per_message_max);
-    while (!call_back_.empty() && call_back_.front().table == table && keys.size() < room) {
-      const TableKey key = call_back_.front();
-      call_back_.pop_front();
-      const DirectoryEntry* entry = shards_.directory().Find(key);
-      if (entry == nullptr || entry->owner == node_.self() || !shards_.IsActive(node_.ShardOf(key.key))) continue;
-      keys.push_back(key.key);
-    }
-    if (!keys.empty()) Move(table, keys, node_.self(), true, now, out);
+void RowMoves::CallBack(MonotonicTime now, RowOutputs& out) {
+  const auto in_flight_max = [&](TableId table) { return RowsCalledBackMax(table); };
+  while (const auto batch =
+             call_backs_.Next(shards_, node_.self(), node_.options().rows_per_message_max, in_flight_max)) {
+    Move(batch->table, batch->keys, node_.self(), true, now, out);
   }
 }
 

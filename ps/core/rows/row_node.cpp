@@ -93,18 +93,13 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   const bool recovery = node_.map().recovered_at > old.version;
   snapshot_.LearnMarked(node_.map().marked);
   RemoveOrigins(old);
-  // Rows sent to a node that has failed come back by the recovery; one that has left has passed them on before.
-  handovers_.EraseIf([&](const OpenHandover& handover) {
-    if (node_.IsMember(handover.to)) return false;
-    HandoverEnded(handover);
-    return true;
-  });
+  moves_.EndLostHandovers();
   withheld_.EraseIf([&](NodeId to) { return !node_.IsMember(to); });
 
   std::vector<Queued> operations;
   if (recovery) {
     for (const uint64_t withheld : snapshot_.Release()) Answered(withheld, out);
-    if (!node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) orders_.Clear();
+    if (!node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) moves_.ForgetOrders();
     claims_.clear();
     asked_by_.clear();
     copies_.ForgetRequests();
@@ -112,7 +107,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     fetching_ = 0;
     restore_ = {};
     collect_.reset();
-    call_back_.clear();
+    moves_.ForgetCallBacks();
     if (!node_.Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
   }
   const auto [given_away, dropped] = shards_.Adopt(old, node_.map(), node_.self());
@@ -128,14 +123,14 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   for (const BackupJoins::Answer& answer : installs_.EndJoins()) Answered(answer.withheld, out);
   installs_.BeginJoins(old, out);
   installs_.MarkLeaving(old, out);
-  SendHandoffs(given_away, !recovery, out);
+  moves_.SendHandoffs(given_away, !recovery, out);
   if (recovery) BeginRecovery(now, out);
-  PlanCallBacks();
+  moves_.PlanCallBacks();
   Requeue(std::move(operations), now, out);
   DrainSelf(now, out);
   CheckReports(now, out);
   Resolve(now, out);
-  CallBack(now, out);
+  moves_.CallBack(now, out);
   DrainSelf(now, out);
   CheckJoins(out);
   DrainStalled(now, out);
@@ -146,7 +141,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
 
 Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
   EndSnapshot(false, out);
-  return snapshot_.Begin(cut, handovers_.next(), out);
+  return snapshot_.Begin(cut, moves_.handovers().next(), out);
 }
 
 void RowNode::EndSnapshot(bool kept, RowOutputs& out) {
@@ -172,10 +167,11 @@ RowsReport RowNode::Report() const {
   report.rows_held += RowTables::Count(tables_.rows());
   report.copies += RowTables::Count(tables_.copies());
   report.rows_foreign = shards_.foreign_rows();
-  report.handovers_open = handovers_.size();
-  report.operations_waiting = waiting_.rows() + waiting_.queued() + parked() + copies_.rows_held() + orders_.rows();
+  report.handovers_open = moves_.handovers().size();
+  report.operations_waiting =
+      waiting_.rows() + waiting_.queued() + parked() + copies_.rows_held() + moves_.orders().rows();
   report.operations_waiting += installs_.LeaveMarkersMissing();
-  report.rows_to_come = call_back_.size() + shards_.directory().called_back();
+  report.rows_to_come = moves_.rows_to_come();
   report.rows_received = node_.counters().rows_received;
   report.rows_sent = node_.counters().rows_sent;
   report.shards_restored = shards_restored_;
@@ -196,8 +192,8 @@ std::string RowNode::WhatWaits() const {
   add("keys with waiting operations", waiting_.rows());
   add("operations queued at the home", waiting_.queued());
   add("held replicates", copies_.rows_held());
-  add("orders", orders_.rows());
-  add("unacknowledged handovers", handovers_.size());
+  add("orders", moves_.orders().rows());
+  add("unacknowledged handovers", moves_.handovers().size());
   add("withheld handover acks", withheld_.size());
   add("unanswered installs", installs_.joins().open_installs());
   add("peers with stalled messages", stalled_.senders());

@@ -5,12 +5,13 @@
 // Parts, in files of their own:
 //   row_node.cpp      maps, the view rule, dispatch, reports
 //   row_operations.cpp  pushes and pulls: apply, wait, queue, or send on
-//   row_moves.cpp     Localize, MoveOrder, Handover; rows called back home
+//   row_arrivals.cpp  rows that arrive, and what follows
 //   row_recovery.cpp  after a failure: who owns what
 //   row_restore.cpp   rows that are lost without a copy come from a checkpoint
 //
 // Classes of their own:
 //   row_pushes, row_pulls   operations on rows that are here
+//   row_moves               Localize, MoveOrder, Handover; homes change; rows called back home
 //   row_copies              copies kept for others: Replicate, Install
 //   row_installs            copies given to others: a next backup becomes complete
 //   row_snapshot            the rows at the mark of a checkpoint
@@ -45,6 +46,7 @@
 #include "ps/core/rows/row_copies.h"
 #include "ps/core/rows/row_installs.h"
 #include "ps/core/rows/row_io.h"
+#include "ps/core/rows/row_moves.h"
 #include "ps/core/rows/row_pulls.h"
 #include "ps/core/rows/row_pushes.h"
 #include "ps/core/rows/row_snapshot.h"
@@ -118,7 +120,7 @@ class RowNode {
   // With RowOptions::snapshots_go_home nothing is begun; the rows as they are now go to the snapshots of their homes.
   Status BeginSnapshot(CutId cut, MonotonicTime now, RowOutputs& out);
   // What this node sent before its mark has arrived: from its side nothing is missing in any snapshot.
-  bool SnapshotSettled() const { return snapshot_.IsSettled(handovers_); }
+  bool SnapshotSettled() const { return snapshot_.IsSettled(moves_.handovers()); }
   // All nodes have settled: nothing is added any more. Returns the decided pushes of the rows in the snapshot.
   FilterRecords SealSnapshot() { return snapshot_.Seal(); }
   // `kept`: all of it is on a disk; the next snapshot then knows what has changed.
@@ -170,24 +172,14 @@ class RowNode {
   void RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out);
 
-  // --- row_moves.cpp
+  // --- row_arrivals.cpp
   void On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out);
-  void Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now, RowOutputs& out);
-  void OrderHere(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
-                 MonotonicTime now, RowOutputs& out);
-  void TryOrders(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
-  void HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
-                MonotonicTime now, RowOutputs& out);
+  void Insert(const RowBatch& rows, const Records& records, RowOutputs& out);
   void Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out);
-  void SendHandoffs(const std::vector<uint32_t>& shards, bool announce, RowOutputs& out);
-  void PlanCallBacks();
-  size_t RowsCalledBackMax(TableId table) const;
-  void CallBack(MonotonicTime now, RowOutputs& out);
-  void HandoverEnded(const OpenHandover& handover);
 
   // --- copies, here and at others
   void On(NodeId from, Replicate&& replicate, MonotonicTime now, RowOutputs& out);
@@ -232,12 +224,9 @@ class RowNode {
   RowPushes pushes_{node_, tables_, shards_, records_};
 
   // Moves.
-  KeySet unique_;  // scratch
-  WaitingOrders orders_;
-  OpenHandovers handovers_;
-  WithheldAcks withheld_;
   RowSnapshot snapshot_{node_, tables_, records_};
-  std::deque<TableKey> call_back_;  // rows to call back
+  RowMoves moves_{node_, tables_, shards_, records_, pulls_, snapshot_};
+  WithheldAcks withheld_;
 
   // Copies.
   RowCopies copies_{node_, tables_, shards_, records_};

@@ -157,8 +157,7 @@ void RowNode::On(NodeId from, JoinMarker&& marker, MonotonicTime, RowOutputs& ou
 }
 
 void RowNode::CheckJoins(RowOutputs& out) {
-  const bool rows_come_home = call_back_.size() + shards_.directory().called_back() > 0;
-  if (installs_.UpdateDone(rows_come_home, orders_)) out.report = true;
+  if (installs_.UpdateDone(moves_.rows_to_come() > 0, moves_.orders())) out.report = true;
 }
 
 // One of the answers has come, or will not come any more, that the HandoverAck of this number may wait for.

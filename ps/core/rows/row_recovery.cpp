@@ -66,7 +66,7 @@ void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
     };
     if (!node_.Mutant(RowMutation::kReportWithoutClaims)) std::ranges::for_each(claims_, claim);
     if (node_.Mutant(RowMutation::kReportWithoutHandoverAcks)) {
-      handovers_.ForEach([&](const OpenHandover& open) {
+      moves_.handovers().ForEach([&](const OpenHandover& open) {
         for (size_t i = 0; i < open.keys.size(); ++i) {
           claim({.key = {open.table, open.keys[i]}, .owner = open.to, .move_number = open.move_numbers[i]});
         }
@@ -265,9 +265,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
     for (const Key key : rows.keys) {
       if (shards_.EndFetch({rows.table, key})) --fetching_;
     }
-    shards_.AddForeign(*tables_.Rows(rows.table), rows.keys.view(), node_.map(), node_.self());
-    node_.Lose(RowTables::Insert(*tables_.Rows(rows.table), rows, {}), out);
-    records_.Add(rows.table, rows.keys.view(), fetched.records.records, Held::kRow, node_.map());
+    Insert(rows, fetched.records, out);
     installs_.CopyArrived(rows.table, rows.keys.view(), 0, out);
     Arrive(std::move(rows), fetched.records, now, out);
   }
@@ -296,9 +294,9 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
 
 void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out) {
   shards_.Activate(shards);
-  PlanCallBacks();
+  moves_.PlanCallBacks();
   Requeue(waiting_.TakeQueue(), now, out);
-  CallBack(now, out);
+  moves_.CallBack(now, out);
   out.report = true;
 }
 
