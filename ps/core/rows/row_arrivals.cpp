@@ -2,44 +2,8 @@
 #include <utility>
 
 #include "ps/core/rows/row_node.h"
-#include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
-
-void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
-  if (localize.keys.empty() || tables_.Rows(localize.table) == nullptr) return;
-  Groups<Place> groups;
-  for (uint32_t i = 0; i < localize.keys.size(); ++i) {
-    const uint32_t shard = node_.ShardOf(localize.keys[i]);
-    const NodeId home = node_.map().shards[shard].home;
-    using enum Place::What;
-    if (node_.Mutant(RowMutation::kOldHomeServesLocalize) && home != node_.self() &&
-        shards_.directory().Contains({localize.table, localize.keys[i]})) {
-      groups.Add({kHere, {}, false}, i);
-    } else if (home != node_.self()) {
-      groups.Add({kSend, home, false}, i);
-    } else {
-      groups.Add({shards_.IsActive(shard) ? kHere : kQueue, {}, false}, i);
-    }
-  }
-  for (const auto& [place, places] : groups) {
-    const Slice<Key> keys = PartOf(localize.keys, places);
-    if (place.what == Place::What::kHere) {
-      moves_.Move(localize.table, keys.view(), localize.to, false, now, out);
-      continue;
-    }
-    Localize part{.map_version = {}, .table = localize.table, .to = localize.to, .keys = keys};
-    if (place.what == Place::What::kSend) {
-      node_.Send(place.to, std::move(part), out);
-    } else {
-      waiting_.Queue({.from = from, .message = std::move(part)});
-    }
-  }
-}
-
-void RowNode::On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out) {
-  moves_.On(from, order, now, out);
-}
 
 void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out) {
   if (const auto why = tables_.WhyUnfit(handover.rows)) return node_.Reject(from, "Handover", *why, out);
@@ -87,26 +51,84 @@ void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, R
   if (!installs_.joins().empty()) CheckJoins(out);
 }
 
-void RowNode::On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out) {
-  const std::optional<OpenHandover> acknowledged = moves_.Acknowledged(from, ack);
-  if (!acknowledged) return;
-  const OpenHandover& handover = *acknowledged;
-  const MapVersion arrived_at = node_.Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
-  if (node_.map().recovered_at > MapVersion() && arrived_at >= node_.map().recovered_at &&
-      handover.sent_under < node_.map().recovered_at) {
-    for (size_t i = 0; i < handover.keys.size(); ++i) {
-      claims_.push_back(
-          {.key = {handover.table, handover.keys[i]}, .owner = from, .move_number = handover.move_numbers[i]});
-    }
-  }
-  CheckReports(now, out);
+// One of the answers has come, or will not come any more, that the HandoverAck of this number may wait for.
+void RowNode::Answered(std::optional<uint64_t> withheld, RowOutputs& out) {
+  if (!withheld) return;
+  if (const auto ack = withheld_.Answered(*withheld)) node_.Send(ack->to, ack->ack, out);
+}
+
+void RowNode::On(NodeId from, const HandoverAck& ack, MonotonicTime now, RowOutputs& out) {
+  const auto handover = moves_.Acknowledged(from, ack);
+  if (!handover) return;
+  recovery_.Learn(*handover, ack);
+  recovery_.Answer(out);
   Resolve(now, out);
   CheckJoins(out);
   if (moves_.handovers().empty()) out.report = true;
 }
 
-void RowNode::On(NodeId, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out) {
-  if (const auto complete = moves_.Take(handoff); !complete.empty()) Activate(complete, now, out);
+void RowNode::CheckJoins(RowOutputs& out) {
+  if (installs_.UpdateDone(moves_.rows_to_come() > 0, moves_.orders())) out.report = true;
+}
+
+// --- recoveries
+
+void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out) {
+  if (fetched.recovered_at != node_.map().recovered_at) return;
+  if (const auto why = tables_.WhyUnfit(fetched.rows)) return node_.Reject(from, "FetchedRows", *why, out);
+  records_.Learn(fetched.records, node_.map());
+  if (!fetched.rows.keys.empty()) {
+    recovery_.Take(fetched);
+    Insert(fetched.rows, fetched.records, out);
+    installs_.CopyArrived(fetched.rows.table, fetched.rows.keys.view(), 0, out);
+    Arrive(std::move(fetched.rows), fetched.records, now, out);
+  }
+  if (!fetched.last) return;
+  if (fetched.all_but) {
+    if (const auto shards = recovery_.EndFetchAll(from)) Activate(*shards, now, out);
+    return;
+  }
+  for (const auto& [table, keys] : recovery_.EndFetches(from)) {
+    if (Status status = tables_.Rows(table)->CreateRows(keys, RowVersion(node_.map().recoveries, 0)); !status.ok()) {
+      return node_.Lose(std::move(status), out);
+    }
+    Arrive({.table = table, .keys = keys, .versions = {}, .move_numbers = {}, .values = {}}, {}, now, out);
+  }
+  if (recovery_.fetching() == 0) out.report = true;
+}
+
+void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
+  const auto resolved = recovery_.Resolve(out);
+  if (!resolved) return;
+  Activate(resolved->active, now, out);
+  if (resolved->restored.empty()) return;
+  restore_.Begin(resolved->restored, out);
+  if (restore_.complete()) Activate(restore_.End(out), now, out);
+}
+
+void RowNode::Restore(const RestoreOrder& order, const TableStore* rows, const FilterRecords& filter, MonotonicTime now,
+                      RowOutputs& out) {
+  if (!restore_.Take(order, rows, filter, out) || !restore_.complete()) return;
+  Activate(restore_.End(out), now, out);
+}
+
+void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out) {
+  shards_.Activate(shards);
+  moves_.PlanCallBacks();
+  Requeue(waiting_.TakeQueue(), now, out);
+  moves_.CallBack(now, out);
+  out.report = true;
+}
+
+// --- snapshots
+
+Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
+  EndSnapshot(false, out);
+  return snapshot_.Begin(cut, moves_.handovers().next(), out);
+}
+
+void RowNode::EndSnapshot(bool kept, RowOutputs& out) {
+  for (const uint64_t withheld : snapshot_.End(kept)) Answered(withheld, out);
 }
 
 }  // namespace attune::ps

@@ -3,9 +3,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "ps/core/protocol/limits.h"
+#include "ps/core/protocol/message_rights.h"
 
 namespace attune::ps {
+namespace {
+
+template <typename... Handlers>
+struct Overloaded : Handlers... {
+  using Handlers::operator()...;
+};
+template <typename... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+}  // namespace
 
 // --- tables
 
@@ -52,7 +62,47 @@ void RowNode::Handle(NodeId from, Message&& message, MonotonicTime now, RowOutpu
   if (from != node_.self() && !MayCome(message.index(), sender, PartyOf(node_.self(), node_.map()))) {
     return node_.Reject(from, NameOf(message), WithoutRight(sender, PartyOf(node_.self(), node_.map())), out);
   }
-  std::visit([&](auto&& body) { On(from, std::move(body), now, out); }, std::move(message));
+  Deliver(from, std::move(message), now, out);
+}
+
+void RowNode::Deliver(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out) {
+  std::visit(Overloaded{
+                 [&](Push&& push) { On(from, std::move(push), now, out); },
+                 [&](Pull&& pull) { On(from, std::move(pull), now, out); },
+                 [&](InstallWanted&& wanted) { On(from, std::move(wanted), now, out); },
+                 [&](Localize&& localize) { On(from, std::move(localize), now, out); },
+                 [&](MoveOrder&& order) { moves_.On(from, order, now, out); },
+                 [&](Handover&& handover) { On(from, std::move(handover), now, out); },
+                 [&](HandoverAck&& ack) { On(from, ack, now, out); },
+                 [&](HomeHandoff&& handoff) {
+                   if (const auto complete = moves_.Take(handoff); !complete.empty()) Activate(complete, now, out);
+                 },
+                 [&](Replicate&& replicate) { On(from, std::move(replicate), out); },
+                 [&](ReplicateRefused&& refused) { On(std::move(refused), now, out); },
+                 [&](Install&& install) { copies_.Take(from, install, out); },
+                 [&](InstallAck&& ack) {
+                   const auto answer = installs_.On(from, ack);
+                   if (!answer) return;
+                   Answered(answer->withheld, out);
+                   installs_.Pump(out);
+                   CheckJoins(out);
+                 },
+                 [&](JoinMarker&& marker) {
+                   installs_.On(from, marker);
+                   if (marker.join_id != MapVersion()) return CheckJoins(out);
+                   out.report = true;
+                 },
+                 [&](SnapshotRows&& rows) { snapshot_.Take(from, std::move(rows), out); },
+                 [&](SnapshotRowsAck&& ack) { Answered(snapshot_.Answered(ack), out); },
+                 [&](CollectOwners&& collect) { recovery_.On(from, collect, out); },
+                 [&](OwnersReport&& report) {
+                   if (recovery_.On(from, report)) Resolve(now, out);
+                 },
+                 [&](FetchRows&& fetch) { copies_.Serve(from, fetch, out); },
+                 [&](FetchedRows&& fetched) { On(from, std::move(fetched), now, out); },
+                 [](auto&&) {},
+             },
+             std::move(message));
 }
 
 void RowNode::DrainSelf(MonotonicTime now, RowOutputs& out) {
@@ -73,41 +123,30 @@ void RowNode::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs
 
 // --- maps
 
-void RowNode::RemoveOrigins(const ShardMap& old) {
+void RowNode::ForgetRemoved(const ShardMap& old) {
   records_.ForgetRemoved(node_.map());
   for (const Member& member : old.members) {
     if (node_.IsMember(member.node)) continue;
     pulls_.Forget(member.node);
-    asked_by_.erase(member.node);
+    recovery_.ForgetNode(member.node);
     copies_.ForgetRequests(member.node);
-    if (collect_) collect_->missing.erase(member.node);
     installs_.Forget(member.node);
     if (!node_.Mutant(RowMutation::kRemovedNodeAccepted) && !node_.Mutant(RowMutation::kRemovedNodesHandoverAccepted)) {
       stalled_.Forget(member.node);
     }
   }
+  moves_.EndLostHandovers();
+  withheld_.EraseIf([&](NodeId to) { return !node_.IsMember(to); });
 }
 
 void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   const ShardMap old = node_.Adopt(std::move(next));
   const bool recovery = node_.map().recovered_at > old.version;
   snapshot_.LearnMarked(node_.map().marked);
-  RemoveOrigins(old);
-  moves_.EndLostHandovers();
-  withheld_.EraseIf([&](NodeId to) { return !node_.IsMember(to); });
-
+  ForgetRemoved(old);
   std::vector<Queued> operations;
   if (recovery) {
-    for (const uint64_t withheld : snapshot_.Release()) Answered(withheld, out);
-    if (!node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) moves_.ForgetOrders();
-    claims_.clear();
-    asked_by_.clear();
-    copies_.ForgetRequests();
-    fetching_all_.clear();
-    fetching_ = 0;
-    restore_ = {};
-    collect_.reset();
-    moves_.ForgetCallBacks();
+    ForgetUnrecovered(out);
     if (!node_.Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
   }
   const auto [given_away, dropped] = shards_.Adopt(old, node_.map(), node_.self());
@@ -124,11 +163,14 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   installs_.BeginJoins(old, out);
   installs_.MarkLeaving(old, out);
   moves_.SendHandoffs(given_away, !recovery, out);
-  if (recovery) BeginRecovery(now, out);
+  if (recovery) {
+    copies_.AskAgain(out);
+    recovery_.Begin(out);
+  }
   moves_.PlanCallBacks();
   Requeue(std::move(operations), now, out);
   DrainSelf(now, out);
-  CheckReports(now, out);
+  recovery_.Answer(out);
   Resolve(now, out);
   moves_.CallBack(now, out);
   DrainSelf(now, out);
@@ -137,23 +179,14 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   out.report = true;
 }
 
-// --- snapshots
-
-Status RowNode::BeginSnapshot(CutId cut, MonotonicTime, RowOutputs& out) {
-  EndSnapshot(false, out);
-  return snapshot_.Begin(cut, moves_.handovers().next(), out);
-}
-
-void RowNode::EndSnapshot(bool kept, RowOutputs& out) {
-  for (const uint64_t withheld : snapshot_.End(kept)) Answered(withheld, out);
-}
-
-void RowNode::On(NodeId from, SnapshotRows&& rows, MonotonicTime, RowOutputs& out) {
-  snapshot_.Take(from, std::move(rows), out);
-}
-
-void RowNode::On(NodeId, SnapshotRowsAck&& ack, MonotonicTime, RowOutputs& out) {
-  Answered(snapshot_.Answered(ack), out);
+// What a recovery does not continue: it starts over under the new map.
+void RowNode::ForgetUnrecovered(RowOutputs& out) {
+  for (const uint64_t withheld : snapshot_.Release()) Answered(withheld, out);
+  if (!node_.Mutant(RowMutation::kOldOrdersSurviveRecovery)) moves_.ForgetOrders();
+  moves_.ForgetCallBacks();
+  copies_.ForgetRequests();
+  restore_.Forget();
+  recovery_.Forget();
 }
 
 // --- what others may know
@@ -161,11 +194,11 @@ void RowNode::On(NodeId, SnapshotRowsAck&& ack, MonotonicTime, RowOutputs& out) 
 RowsReport RowNode::Report() const {
   RowsReport report{.map_version = node_.map().version};
   report.shards_not_ready = shards_.NotReady();
-  if (fetching_ > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
+  if (recovery_.fetching() > 0 && report.shards_not_ready == 0) report.shards_not_ready = 1;
   report.joins_done = installs_.joins().Done();
-  report.copies_to_send += installs_.joins().rows_to_install();
-  report.rows_held += RowTables::Count(tables_.rows());
-  report.copies += RowTables::Count(tables_.copies());
+  report.copies_to_send = installs_.joins().rows_to_install();
+  report.rows_held = RowTables::Count(tables_.rows());
+  report.copies = RowTables::Count(tables_.copies());
   report.rows_foreign = shards_.foreign_rows();
   report.handovers_open = moves_.handovers().size();
   report.operations_waiting =
@@ -174,9 +207,9 @@ RowsReport RowNode::Report() const {
   report.rows_to_come = moves_.rows_to_come();
   report.rows_received = node_.counters().rows_received;
   report.rows_sent = node_.counters().rows_sent;
-  report.shards_restored = shards_restored_;
-  report.rows_restored = rows_restored_;
-  report.rows_begun_anew = rows_begun_anew_;
+  report.shards_restored = restore_.totals().shards;
+  report.rows_restored = restore_.totals().rows;
+  report.rows_begun_anew = restore_.totals().rows_begun_again;
   return report;
 }
 
@@ -197,14 +230,14 @@ std::string RowNode::WhatWaits() const {
   add("withheld handover acks", withheld_.size());
   add("unanswered installs", installs_.joins().open_installs());
   add("peers with stalled messages", stalled_.senders());
-  add("rows being fetched", fetching_);
-  add("recoveries in progress", collect_ ? 1 : 0);
+  add("rows being fetched", recovery_.fetching());
+  add("recoveries in progress", recovery_.is_collecting() ? 1 : 0);
   return text;
 }
 
 NodeId RowNode::DirectoryOwner(TableId table, Key key) const {
   if (shards_.empty() || !shards_.IsActive(node_.ShardOf(key))) return {};
-  const DirectoryEntry* entry = shards_.directory().Find({table, key});
+  const RowDirectory::Entry* entry = shards_.directory().Find({table, key});
   return entry == nullptr ? node_.self() : entry->owner;
 }
 

@@ -2,45 +2,33 @@
 // operation, a row, a copy or a new map arrives. A state machine without sockets, threads or clock; embedded in servers
 // and in workers that fetch rows. Protocol: docs/protocol.md.
 //
-// Parts, in files of their own:
-//   row_node.cpp      maps, the view rule, dispatch, reports
-//   row_operations.cpp  pushes and pulls: apply, wait, queue, or send on
-//   row_arrivals.cpp  rows that arrive, and what follows
-//   row_recovery.cpp  after a failure: who owns what
-//   row_restore.cpp   rows that are lost without a copy come from a checkpoint
-//
-// Classes of their own:
+// Each mechanism is a class of its own. RowNode finds out where a message goes, and in which order the parts act when
+// a map or a row has come:
 //   row_pushes, row_pulls   operations on rows that are here
 //   row_moves               Localize, MoveOrder, Handover; homes change; rows called back home
 //   row_copies              copies kept for others: Replicate, Install
 //   row_installs            copies given to others: a next backup becomes complete
+//   row_recovery            after a failure: who owns what
+//   row_restore             rows that are lost without a copy come from a checkpoint
 //   row_snapshot            the rows at the mark of a checkpoint
+//   state/                  what they remember
 //
 // Messages of one peer must come in order and once (ps/core/link/link.h). Externally synchronized.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
-#include <memory>
 #include <optional>
-#include <set>
 #include <span>
-#include <unordered_map>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/core/keys/key_index.h"
-#include "ps/core/keys/key_map.h"
-#include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
-#include "ps/core/protocol/limits.h"
-#include "ps/core/protocol/message_rights.h"
 #include "ps/core/protocol/messages.h"
-#include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/row_context.h"
 #include "ps/core/rows/row_copies.h"
@@ -49,16 +37,16 @@
 #include "ps/core/rows/row_moves.h"
 #include "ps/core/rows/row_pulls.h"
 #include "ps/core/rows/row_pushes.h"
+#include "ps/core/rows/row_recovery.h"
+#include "ps/core/rows/row_restore.h"
 #include "ps/core/rows/row_snapshot.h"
 #include "ps/core/rows/state/duplicate_filter.h"
 #include "ps/core/rows/state/open_handovers.h"
-#include "ps/core/rows/state/row_directory.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/shard_states.h"
 #include "ps/core/rows/state/stalled_messages.h"
 #include "ps/core/rows/state/waiting_operations.h"
-#include "ps/core/rows/state/waiting_orders.h"
 #include "ps/store/filter_records.h"
 #include "ps/store/table_store.h"
 
@@ -66,10 +54,7 @@ namespace attune::ps {
 
 class RowNode {
  public:
-  explicit RowNode(RowOptions options)
-      : node_(std::move(options)),
-        tables_(node_.options()),
-        stalled_(node_.options().stalled_max, node_.options().stalled_bytes_max) {}
+  explicit RowNode(RowOptions options) : node_(std::move(options)) {}
 
   // Before anything else.
   void SetSelf(NodeId self) { node_.SetSelf(self); }
@@ -107,8 +92,8 @@ class RowNode {
   // --- rows lost without a copy (docs/protocol.md#a-crash)
 
   // They come from this checkpoint from now on.
-  void SetRestorePoint(RestorePoint point) { restore_point_ = std::move(point); }
-  const RestorePoint& restore_point() const { return restore_point_; }
+  void SetRestorePoint(RestorePoint point) { restore_.SetPoint(std::move(point)); }
+  const RestorePoint& restore_point() const { return restore_.point(); }
   // What a RestoreOrder asked for. `rows` null: the checkpoint has no such table, or cannot be read. Rows held or on
   // their way somewhere are newer and left as they are; the others begin where the checkpoint has them, in the era of
   // the recovery, and `filter` says which pushes they contain.
@@ -137,114 +122,59 @@ class RowNode {
   const DuplicateFilter& filter() const { return records_.filter(); }
 
  private:
-  using HomeState = ShardStates::Home;
-  using Place = ShardStates::Place;
-  using DirectoryEntry = RowDirectory::Entry;
-  struct Claim {
-    TableKey key;
-    NodeId owner;
-    uint16_t move_number;
-  };
   using Queued = WaitingOperations::Queued;
-  struct Collect {
-    std::set<NodeId> missing;
-    KeyMap<Claim> reported;
-  };
 
   // --- row_node.cpp
-  template <typename Other>
-  void On(NodeId, Other&&, MonotonicTime, RowOutputs&) {}
   void Handle(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out);
+  void Deliver(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out);
   void DrainSelf(MonotonicTime now, RowOutputs& out);
   void DrainStalled(MonotonicTime now, RowOutputs& out);
   bool MustStall(NodeId from, const Message& message) const;
-  void RemoveOrigins(const ShardMap& next);
+  void ForgetRemoved(const ShardMap& old);
+  void ForgetUnrecovered(RowOutputs& out);
 
   // --- row_operations.cpp
   void On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, Replicate&& replicate, RowOutputs& out);
+  void On(ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out);
   template <typename Operation>
   void Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out);
-  void Here(Push&& push, MonotonicTime now, RowOutputs& out);
-  void Here(Pull&& pull, MonotonicTime now, RowOutputs& out);
-  void Here(InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
+  template <typename Operation>
+  void Here(Operation&& operation, MonotonicTime now, RowOutputs& out);
   void RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
   void Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out);
 
   // --- row_arrivals.cpp
-  void On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, MoveOrder&& order, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, HandoverAck&& ack, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, HomeHandoff&& handoff, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, const HandoverAck& ack, MonotonicTime now, RowOutputs& out);
+  void On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out);
   void Insert(const RowBatch& rows, const Records& records, RowOutputs& out);
   void Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out);
-
-  // --- copies, here and at others
-  void On(NodeId from, Replicate&& replicate, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, Install&& install, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, InstallAck&& ack, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, JoinMarker&& marker, MonotonicTime now, RowOutputs& out);
+  void Resolve(MonotonicTime now, RowOutputs& out);
+  void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
   void CheckJoins(RowOutputs& out);
   void Answered(std::optional<uint64_t> withheld, RowOutputs& out);
-  void On(NodeId from, SnapshotRows&& rows, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, SnapshotRowsAck&& ack, MonotonicTime now, RowOutputs& out);
 
-  // --- row_restore.cpp
-  void BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime now, RowOutputs& out);
-  void TakeRestored(TableId table, const std::vector<RowView>& rows, RowOutputs& out);
-  void LearnRestored(TableId table, const FilterRecords& filter, const KeyMap<uint8_t>& taken);
-  void EndRestore(MonotonicTime now, RowOutputs& out);
-
-  // --- row_recovery.cpp
-  void On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, FetchRows&& fetch, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, FetchedRows&& rows, MonotonicTime now, RowOutputs& out);
-  void BeginRecovery(MonotonicTime now, RowOutputs& out);
-  void CheckReports(MonotonicTime now, RowOutputs& out);
-  void Resolve(MonotonicTime now, RowOutputs& out);
-  void RebuildDirectory(std::span<const uint32_t> shards,
-                        std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted);
-  void FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out);
-  void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
-
+  // What the parts share.
   RowContext node_;
-  RowTables tables_;
+  RowTables tables_{node_.options()};
   RowRecords records_;
   ShardStates shards_;
 
-  StalledMessages stalled_;  // for a newer map
-
-  // Operations.
+  StalledMessages stalled_{node_.options().stalled_max, node_.options().stalled_bytes_max};  // for a newer map
   WaitingOperations waiting_;
+  WithheldAcks withheld_;
   RowPulls pulls_{node_, tables_, records_};
   RowPushes pushes_{node_, tables_, shards_, records_};
-
-  // Moves.
   RowSnapshot snapshot_{node_, tables_, records_};
   RowMoves moves_{node_, tables_, shards_, records_, pulls_, snapshot_};
-  WithheldAcks withheld_;
-
-  // Copies.
   RowCopies copies_{node_, tables_, shards_, records_};
   RowInstalls installs_{node_, tables_, shards_, records_};
-
-  // Recovery.
-  std::optional<Collect> collect_;
-  std::vector<Claim> claims_;
-  std::set<NodeId> asked_by_;                             // homes waiting for this node's report
-  size_t fetching_ = 0;                                   // keys asked for by name and not come yet
-  std::map<NodeId, std::vector<uint32_t>> fetching_all_;  // by backup: shards whose copies are on their way
-  RestorePoint restore_point_;
-  struct {
-    std::set<TableId> missing;     // ordered and not come
-    std::vector<uint32_t> shards;  // that wait for them
-    KeyMap<uint8_t> lost;          // rows known to have been there and not come from anywhere yet
-  } restore_;
-  uint64_t shards_restored_ = 0, rows_restored_ = 0, rows_begun_anew_ = 0;  // totals
+  RowRestore restore_{node_, tables_, shards_, records_, installs_};
+  RowRecovery recovery_{node_, tables_, shards_, moves_.handovers(), copies_, restore_};
 };
 
 }  // namespace attune::ps

@@ -1,6 +1,7 @@
-// Pushes and pulls at any node: apply here, wait for the row, queue at a home that is not ready, or send on.
+// Operations at any node: done here, or they wait for the row, queue at a home that is not ready, or are sent on.
 #include <algorithm>
 #include <memory>
+#include <type_traits>
 #include <utility>
 
 #include "ps/core/rows/row_node.h"
@@ -10,6 +11,19 @@ namespace attune::ps {
 
 // --- where an operation goes
 
+// All rows are here, or begin here.
+template <typename Operation>
+void RowNode::Here(Operation&& operation, MonotonicTime now, RowOutputs& out) {
+  if constexpr (std::is_same_v<Operation, Push>) {
+    const NodeId origin = operation.origin;
+    if (pushes_.Apply(std::move(operation), out)) pulls_.Retry(origin, out);
+  } else if constexpr (std::is_same_v<Operation, Pull>) {
+    pulls_.Take(std::move(operation), now, out);
+  } else {
+    installs_.Answer(operation, out);
+  }
+}
+
 template <typename Operation>
 void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out) {
   if (shards_.AllPlain(operation.keys)) return Here(std::move(operation), now, out);
@@ -18,7 +32,7 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
   if (const TableStore* store = tables_.Rows(operation.table); store != nullptr) {
     store->Contains(operation.keys.view(), present);
   }
-  Groups<Place> groups;
+  Groups<ShardStates::Place> groups;
   for (uint32_t i = 0; i < count; ++i) {
     const Key key = operation.keys[i];
     const uint32_t shard = node_.ShardOf(key);
@@ -31,7 +45,7 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
   }
   const auto whole = std::make_shared<const Message>(operation);
   for (const auto& [place, places] : groups) {
-    if (place.what == Place::What::kWait) {
+    if (place.what == ShardStates::Place::What::kWait) {
       node_.counters().waited += places.size();
       for (const uint32_t i : places) {
         waiting_.Add({operation.table, operation.keys[i]}, whole, from, i);
@@ -39,9 +53,9 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
       continue;
     }
     auto part = PartOf(operation, places);
-    if (place.what == Place::What::kHere) {
+    if (place.what == ShardStates::Place::What::kHere) {
       Here(std::move(part), now, out);
-    } else if (place.what == Place::What::kQueue) {
+    } else if (place.what == ShardStates::Place::What::kQueue) {
       waiting_.Queue({.from = from, .message = std::move(part)});
     } else {
       ++node_.counters().forwarded;
@@ -51,20 +65,16 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
   }
 }
 
-void RowNode::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out) {
-  Dispatch(from, std::move(wanted), now, out);
-}
-
 // What waited under an older map looks for its way again; whatever sent it is not trusted any more.
 void RowNode::Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out) {
   for (Queued& queued : operations) {
     std::visit(
-        [&](auto&& operation) {
+        [](auto& operation) {
           if constexpr (requires { operation.by_home; }) operation.by_home = false;
-          On(queued.from == node_.self() || node_.IsMember(queued.from) ? queued.from : node_.self(),
-             std::move(operation), now, out);
         },
-        std::move(queued.message));
+        queued.message);
+    const bool is_known = queued.from == node_.self() || node_.IsMember(queued.from);
+    Deliver(is_known ? queued.from : node_.self(), std::move(queued.message), now, out);
   }
 }
 
@@ -82,7 +92,7 @@ void RowNode::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime
   }
 }
 
-// --- what is done here
+// --- operations that arrive
 
 void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
   ++node_.counters().pushes;
@@ -91,11 +101,6 @@ void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
   const bool settled_more = records_.filter().MergeAckedBelow(origin, push.acked_below);
   if (pushes_.Admit(push, out)) Dispatch(from, std::move(push), now, out);
   if (settled_more) pulls_.Retry(origin, out);
-}
-
-void RowNode::Here(Push&& push, MonotonicTime, RowOutputs& out) {
-  const NodeId origin = push.origin;
-  if (pushes_.Apply(std::move(push), out)) pulls_.Retry(origin, out);
 }
 
 void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
@@ -107,25 +112,54 @@ void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
   if (settled_more) pulls_.Retry(origin, out);
 }
 
-void RowNode::Here(Pull&& pull, MonotonicTime now, RowOutputs& out) { pulls_.Take(std::move(pull), now, out); }
+void RowNode::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out) {
+  Dispatch(from, std::move(wanted), now, out);
+}
 
-void RowNode::Here(InstallWanted&& wanted, MonotonicTime, RowOutputs& out) { installs_.Answer(wanted, out); }
+void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
+  if (localize.keys.empty() || tables_.Rows(localize.table) == nullptr) return;
+  Groups<ShardStates::Place> groups;
+  for (uint32_t i = 0; i < localize.keys.size(); ++i) {
+    const uint32_t shard = node_.ShardOf(localize.keys[i]);
+    const NodeId home = node_.map().shards[shard].home;
+    using enum ShardStates::Place::What;
+    if (node_.Mutant(RowMutation::kOldHomeServesLocalize) && home != node_.self() &&
+        shards_.directory().Contains({localize.table, localize.keys[i]})) {
+      groups.Add({kHere, {}, false}, i);
+    } else if (home != node_.self()) {
+      groups.Add({kSend, home, false}, i);
+    } else {
+      groups.Add({shards_.IsActive(shard) ? kHere : kQueue, {}, false}, i);
+    }
+  }
+  for (const auto& [place, places] : groups) {
+    const Slice<Key> keys = PartOf(localize.keys, places);
+    if (place.what == ShardStates::Place::What::kHere) {
+      moves_.Move(localize.table, keys.view(), localize.to, false, now, out);
+      continue;
+    }
+    Localize part{.map_version = {}, .table = localize.table, .to = localize.to, .keys = keys};
+    if (place.what == ShardStates::Place::What::kSend) {
+      node_.Send(place.to, std::move(part), out);
+    } else {
+      waiting_.Queue({.from = from, .message = std::move(part)});
+    }
+  }
+}
 
-// --- copies
-
-void RowNode::On(NodeId from, Replicate&& replicate, MonotonicTime, RowOutputs& out) {
+void RowNode::On(NodeId from, Replicate&& replicate, RowOutputs& out) {
   if (!copies_.Admit(from, replicate, out)) return;
   if (node_.IsMember(replicate.origin)) LearnSettled(replicate.origin, replicate.acked_below, out);
   copies_.Take(from, std::move(replicate), out);
 }
 
 // The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
-void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
+void RowNode::On(ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
   Replicate& replicate = refused.replicate;
   if (!node_.IsMember(replicate.origin)) {  // no caller waits, but the copy should have it
-    return On(node_.self(),
-              InstallWanted{.map_version = node_.map().version, .table = replicate.table, .keys = replicate.keys}, now,
-              out);
+    return Dispatch(node_.self(),
+                    InstallWanted{.map_version = node_.map().version, .table = replicate.table, .keys = replicate.keys},
+                    now, out);
   }
   if (records_.filter().Covered(replicate.origin, replicate.sequence)) return;
   Push push{.origin = replicate.origin,
@@ -138,32 +172,6 @@ void RowNode::On(NodeId, ReplicateRefused&& refused, MonotonicTime now, RowOutpu
   push.gradients = std::move(replicate.gradients);
   push.step = replicate.step;
   On(node_.self(), std::move(push), now, out);
-}
-
-void RowNode::On(NodeId from, Install&& install, MonotonicTime, RowOutputs& out) { copies_.Take(from, install, out); }
-
-void RowNode::On(NodeId from, InstallAck&& ack, MonotonicTime, RowOutputs& out) {
-  const auto answer = installs_.On(from, ack);
-  if (!answer) return;
-  Answered(answer->withheld, out);
-  installs_.Pump(out);
-  CheckJoins(out);
-}
-
-void RowNode::On(NodeId from, JoinMarker&& marker, MonotonicTime, RowOutputs& out) {
-  installs_.On(from, marker);
-  if (marker.join_id != MapVersion()) return CheckJoins(out);
-  out.report = true;
-}
-
-void RowNode::CheckJoins(RowOutputs& out) {
-  if (installs_.UpdateDone(moves_.rows_to_come() > 0, moves_.orders())) out.report = true;
-}
-
-// One of the answers has come, or will not come any more, that the HandoverAck of this number may wait for.
-void RowNode::Answered(std::optional<uint64_t> withheld, RowOutputs& out) {
-  if (!withheld) return;
-  if (const auto ack = withheld_.Answered(*withheld)) node_.Send(ack->to, ack->ack, out);
 }
 
 }  // namespace attune::ps

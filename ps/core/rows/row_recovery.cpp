@@ -1,87 +1,74 @@
-// After a node has failed: the home of each shard asks everybody which rows they hold, takes the others from the
-// copies, and serves again. Until then operations wait at the home.
+#include "ps/core/rows/row_recovery.h"
+
 #include <algorithm>
-#include <utility>
+#include <set>
 
 #include "ps/core/protocol/limits.h"
-#include "ps/core/rows/row_node.h"
-#include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
-namespace {
 
-using Held = DuplicateFilter::Held;
+void RowRecovery::Forget() {
+  reports_.Clear();
+  collection_.End();
+  fetching_ = 0;
+  fetching_all_.clear();
+}
 
-}  // namespace
+void RowRecovery::ForgetNode(NodeId node) {
+  reports_.Forget(node);
+  collection_.Forget(node);
+}
 
-void RowNode::BeginRecovery(MonotonicTime, RowOutputs& out) {
-  copies_.AskAgain(out);
+void RowRecovery::Begin(RowOutputs& out) {
   if (!shards_.AnyCollecting()) return;
-  collect_.emplace();
+  collection_.Begin();
   for (const Member& member : node_.map().members) {
     if (member.node == node_.self() || !member.may_own_rows()) continue;
-    collect_->missing.insert(member.node);
+    collection_.Await(member.node);
     node_.Send(member.node, CollectOwners{.map_version = {}, .recovered_at = node_.map().recovered_at}, out);
   }
 }
 
-void RowNode::On(NodeId from, CollectOwners&& collect, MonotonicTime now, RowOutputs& out) {
+// --- every member
+
+void RowRecovery::On(NodeId from, const CollectOwners& collect, RowOutputs& out) {
   if (collect.recovered_at != node_.map().recovered_at) return;
-  asked_by_.insert(from);
-  CheckReports(now, out);
+  reports_.Ask(from);
+  Answer(out);
 }
 
-// Answers homes once it is certain where every row sent before has ended.
-void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
-  for (auto it = asked_by_.begin(); it != asked_by_.end();) {
-    const NodeId home = *it;
-    std::vector<uint32_t> shards;
-    bool certain = true;
-    for (uint32_t i = 0; i < node_.map().shard_count(); ++i) {
-      if (node_.map().shards[i].home != home) continue;
-      shards.push_back(i);
-      certain = certain && shards_[i].handovers == 0;
-    }
-    if (!certain && !node_.Mutant(RowMutation::kReportWithoutHandoverAcks)) {
-      ++it;
-      continue;
-    }
-    std::map<TableId, std::vector<Claim>> entries;
-    bool any = std::ranges::any_of(shards, [&](uint32_t shard) { return shards_[shard].foreign > 0; });
-    if (any) {
-      std::map<TableId, std::vector<Key>> held;
-      for (const TableKey key : RowTables::KeysOf(tables_.rows(), shards, node_.map().shard_count()))
-        held[key.table].push_back(key.key);
-      for (const auto& [table, keys] : held) {
-        auto& list = entries[table];
-        tables_.Rows(table)->VisitRows(keys, [&, table = table](const RowView& row) {
-          list.push_back({.key = {table, row.key}, .owner = node_.self(), .move_number = row.move_number});
-        });
-      }
-    }
-    const auto claim = [&](const Claim& entry) {
-      if (node_.ShardAt(entry.key.key).home == home && !tables_.Rows(entry.key.table)->Contains(entry.key.key)) {
-        entries[entry.key.table].push_back(entry);
-      }
-    };
-    if (!node_.Mutant(RowMutation::kReportWithoutClaims)) std::ranges::for_each(claims_, claim);
-    if (node_.Mutant(RowMutation::kReportWithoutHandoverAcks)) {
-      moves_.handovers().ForEach([&](const OpenHandover& open) {
-        for (size_t i = 0; i < open.keys.size(); ++i) {
-          claim({.key = {open.table, open.keys[i]}, .owner = open.to, .move_number = open.move_numbers[i]});
-        }
-      });
-    }
-    for (const auto& [table, list] : entries) {
+void RowRecovery::Learn(const OpenHandover& handover, const HandoverAck& ack) {
+  const MapVersion recovered_at = node_.map().recovered_at;
+  const MapVersion arrived_at = node_.Mutant(RowMutation::kHandoverAckDatedWhenSent) ? ack.map_version : ack.arrived_at;
+  if (recovered_at > MapVersion() && arrived_at >= recovered_at && handover.sent_under < recovered_at) {
+    reports_.AddArrived(handover);
+  }
+}
+
+std::vector<uint32_t> RowRecovery::ShardsOf(NodeId home) const {
+  std::vector<uint32_t> shards;
+  for (uint32_t i = 0; i < node_.map().shard_count(); ++i) {
+    if (node_.map().shards[i].home == home) shards.push_back(i);
+  }
+  return shards;
+}
+
+void RowRecovery::Answer(RowOutputs& out) {
+  const std::vector<NodeId> ready = reports_.TakeReady([&](NodeId home) {
+    return node_.Mutant(RowMutation::kReportWithoutHandoverAcks) ||
+           std::ranges::none_of(ShardsOf(home), [&](uint32_t shard) { return shards_[shard].handovers > 0; });
+  });
+  for (const NodeId home : ready) {
+    for (const auto& [table, list] : ClaimsFor(home)) {
       for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
-        const size_t end = std::min(list.size(), begin + kKeysPerMessageMax);
+        const auto part = std::span(list).subspan(begin, std::min(kKeysPerMessageMax, list.size() - begin));
         std::vector<Key> keys;
         std::vector<NodeId> owners;
         std::vector<uint16_t> numbers;
-        for (size_t i = begin; i < end; ++i) {
-          keys.push_back(list[i].key.key);
-          owners.push_back(list[i].owner);
-          numbers.push_back(list[i].move_number);
+        for (const OwnerClaim& claim : part) {
+          keys.push_back(claim.row.key);
+          owners.push_back(claim.owner);
+          numbers.push_back(claim.move_number);
         }
         node_.Send(home,
                    OwnersReport{.map_version = {},
@@ -96,109 +83,126 @@ void RowNode::CheckReports(MonotonicTime, RowOutputs& out) {
     node_.Send(home,
                OwnersReport{.map_version = {}, .recovered_at = node_.map().recovered_at, .entries = {}, .last = true},
                out);
-    it = asked_by_.erase(it);
   }
 }
 
-void RowNode::On(NodeId from, OwnersReport&& report, MonotonicTime now, RowOutputs& out) {
-  if (report.recovered_at != node_.map().recovered_at || !collect_) return;
-  const DirectoryBatch& entries = report.entries;
-  for (size_t i = 0; i < entries.keys.size(); ++i) {
-    const TableKey key{entries.table, entries.keys[i]};
-    const Claim reported{.key = key, .owner = entries.owners[i], .move_number = entries.move_numbers[i]};
-    const auto [place, is_new] = collect_->reported.Insert(key);
-    if (is_new || static_cast<int16_t>(reported.move_number - place->move_number) > 0) *place = reported;
-  }
-  if (report.last) collect_->missing.erase(from);
-  Resolve(now, out);
-}
-
-// The directory of shards whose home survived: what no member reported comes from the backup, or is reinitialized.
-void RowNode::RebuildDirectory(std::span<const uint32_t> shards,
-                               std::map<std::pair<NodeId, TableId>, std::vector<Key>>& wanted) {
-  std::vector<bool> collecting(shards_.size());
-  for (const uint32_t shard : shards) collecting[shard] = true;
-  std::vector<TableKey> erase, fetch;
-  shards_.directory().ForEach([&](TableKey key, const DirectoryEntry&) {
-    const uint32_t shard = node_.ShardOf(key.key);
-    if (!collecting[shard]) return;
-    erase.push_back(key);
-    if (tables_.Rows(key.table) == nullptr) return;  // not installed here: the member that reports it has it
-    if (tables_.Rows(key.table)->Contains(key.key) || collect_->reported.Contains(key)) return;
-    if (!shards_[shard].directory_complete) return;
-    if (node_.map().shards[shard].backup != NodeId()) {
-      fetch.push_back(key);
-    } else {
-      restore_.lost[key] = 1;
+RowRecovery::ClaimsByTable RowRecovery::ClaimsFor(NodeId home) const {
+  ClaimsByTable claims;
+  const std::vector<uint32_t> shards = ShardsOf(home);
+  if (std::ranges::any_of(shards, [&](uint32_t shard) { return shards_[shard].foreign > 0; })) {
+    std::map<TableId, std::vector<Key>> held;
+    for (const TableKey row : RowTables::KeysOf(tables_.rows(), shards, node_.map().shard_count())) {
+      held[row.table].push_back(row.key);
     }
-  });
-  for (const TableKey key : erase) shards_.EraseEntry(key);
-  for (const TableKey key : fetch) {
-    shards_.SetEntry(key, {.owner = node_.self(), .move_number = 0, .fetching = true});
-    ++fetching_;
-    wanted[{node_.ShardAt(key.key).backup, key.table}].push_back(key.key);
+    for (const auto& [table, keys] : held) {
+      auto& list = claims[table];
+      tables_.Rows(table)->VisitRows(keys, [&, table = table](const RowView& row) {
+        list.push_back({.row = {table, row.key}, .owner = node_.self(), .move_number = row.move_number});
+      });
+    }
   }
-  collect_->reported.ForEach([&](TableKey key, const Claim& claim) {
-    if (!collecting[node_.ShardOf(key.key)] || claim.owner == node_.self() || !node_.IsMember(claim.owner)) return;
-    if (tables_.Rows(key.table) != nullptr && tables_.Rows(key.table)->Contains(key.key)) return;
-    shards_.SetEntry(key, {.owner = claim.owner, .move_number = claim.move_number});
-  });
+  const auto add = [&](const OwnerClaim& claim) {
+    if (node_.ShardAt(claim.row.key).home == home && !tables_.Rows(claim.row.table)->Contains(claim.row.key)) {
+      claims[claim.row.table].push_back(claim);
+    }
+  };
+  if (!node_.Mutant(RowMutation::kReportWithoutClaims)) std::ranges::for_each(reports_.claims(), add);
+  if (node_.Mutant(RowMutation::kReportWithoutHandoverAcks)) {
+    handovers_.ForEach([&](const OpenHandover& open) {
+      for (size_t i = 0; i < open.keys.size(); ++i) {
+        add({.row = {open.table, open.keys[i]}, .owner = open.to, .move_number = open.move_numbers[i]});
+      }
+    });
+  }
+  return claims;
 }
 
-void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
-  if (!collect_) return;
+// --- homes
+
+bool RowRecovery::On(NodeId from, const OwnersReport& report) {
+  if (report.recovered_at != node_.map().recovered_at || !collection_.open()) return false;
+  collection_.Add(from, report.entries, report.last);
+  return true;
+}
+
+std::optional<RowRecovery::Resolved> RowRecovery::Resolve(RowOutputs& out) {
+  if (!collection_.open()) return std::nullopt;
   const size_t may_miss = node_.Mutant(RowMutation::kResolveBeforeAllReports) ? 1 : 0;
-  if (collect_->missing.size() > may_miss) return;
+  if (collection_.missing() > may_miss) return std::nullopt;
   std::vector<uint32_t> shards;
   for (uint32_t i = 0; i < shards_.size(); ++i) {
-    if (shards_[i].home != HomeState::kCollecting) continue;
-    if (shards_[i].handovers > 0) return;
+    if (shards_[i].home != ShardStates::Home::kCollecting) continue;
+    if (shards_[i].handovers > 0) return std::nullopt;
     shards.push_back(i);
   }
-  for (const Claim& claim : claims_) {
-    if (shards_[node_.ShardOf(claim.key.key)].home != HomeState::kCollecting) continue;
-    const auto [place, is_new] = collect_->reported.Insert(claim.key);
-    if (is_new) *place = claim;
+  for (const OwnerClaim& claim : reports_.claims()) {
+    if (shards_[node_.ShardOf(claim.row.key)].home == ShardStates::Home::kCollecting) collection_.AddOwn(claim);
   }
-  std::map<std::pair<NodeId, TableId>, std::vector<Key>> wanted;
-  RebuildDirectory(shards, wanted);
-  std::vector<bool> has_lost(shards_.size());
-  restore_.lost.ForEach([&](TableKey key, uint8_t) { has_lost[node_.ShardOf(key.key)] = true; });
-  std::vector<uint32_t> active, promoted, restored;
+  const KeysByBackup wanted = RebuildDirectory(shards);
+  const std::vector<bool> has_lost = restore_.ShardsWithLostRows();
+  Resolved resolved;
+  std::vector<uint32_t> promoted;
   std::map<NodeId, std::vector<uint32_t>> all_but;
   for (const uint32_t shard : shards) {
-    const bool complete = shards_[shard].directory_complete;
+    const ShardStates::State& state = shards_[shard];
     const NodeId backup = node_.map().shards[shard].backup;
-    if (shards_[shard].was_backup && !complete) promoted.push_back(shard);
+    if (state.was_backup && !state.directory_complete) promoted.push_back(shard);
     // Where only a backup was lost, all rows are with members that have answered.
-    const bool may_lack = !complete && shards_[shard].owner_lost;
-    if (!shards_[shard].was_backup && !complete && backup != NodeId()) {
+    const bool may_lack = !state.directory_complete && state.owner_lost;
+    if (!state.was_backup && !state.directory_complete && backup != NodeId()) {
       all_but[backup].push_back(shard);
-    } else if (has_lost[shard] || (may_lack && (!shards_[shard].was_backup || shards_[shard].copies_partial))) {
-      restored.push_back(shard);
+    } else if (has_lost[shard] || (may_lack && (!state.was_backup || state.copies_partial))) {
+      resolved.restored.push_back(shard);
     } else {
-      active.push_back(shard);
+      resolved.active.push_back(shard);
     }
   }
-  const auto is_owned = [&](TableKey row) { return collect_->reported.Contains(row); };
+  const auto is_owned = [&](TableKey row) { return collection_.Contains(row); };
   for (const uint32_t shard : promoted) copies_.Promote(shard, is_owned, out);
   for (const auto& [backup, list] : all_but) FetchAllBut(backup, list, out);
   fetching_all_ = std::move(all_but);
-  collect_.reset();
+  collection_.End();
+  FetchByName(wanted, out);
+  return resolved;
+}
 
+// The directory of shards whose home survived: what no member reported comes from the backup, or is reinitialized.
+RowRecovery::KeysByBackup RowRecovery::RebuildDirectory(std::span<const uint32_t> shards) {
+  std::vector<bool> collecting(shards_.size());
+  for (const uint32_t shard : shards) collecting[shard] = true;
+  std::vector<TableKey> erase, fetch;
+  shards_.directory().ForEach([&](TableKey row, const RowDirectory::Entry&) {
+    const uint32_t shard = node_.ShardOf(row.key);
+    if (!collecting[shard]) return;
+    erase.push_back(row);
+    if (tables_.Rows(row.table) == nullptr) return;  // not installed here: the member that reports it has it
+    if (tables_.Rows(row.table)->Contains(row.key) || collection_.Contains(row)) return;
+    if (!shards_[shard].directory_complete) return;
+    if (node_.map().shards[shard].backup != NodeId()) {
+      fetch.push_back(row);
+    } else {
+      restore_.AddLost(row);
+    }
+  });
+  for (const TableKey row : erase) shards_.EraseEntry(row);
+  KeysByBackup wanted;
+  for (const TableKey row : fetch) {
+    shards_.SetEntry(row, {.owner = node_.self(), .move_number = 0, .fetching = true});
+    ++fetching_;
+    wanted[{node_.ShardAt(row.key).backup, row.table}].push_back(row.key);
+  }
+  collection_.ForEach([&](TableKey row, const OwnerClaim& claim) {
+    if (!collecting[node_.ShardOf(row.key)] || claim.owner == node_.self() || !node_.IsMember(claim.owner)) return;
+    if (tables_.Rows(row.table) != nullptr && tables_.Rows(row.table)->Contains(row.key)) return;
+    shards_.SetEntry(row, {.owner = claim.owner, .move_number = claim.move_number});
+  });
+  return wanted;
+}
+
+void RowRecovery::FetchByName(const KeysByBackup& wanted, RowOutputs& out) {
   std::set<NodeId> backups;
   for (const auto& [target, keys] : wanted) {
-    for (size_t at = 0; at < keys.size(); at += kKeysPerMessageMax) {
-      const size_t end = std::min(keys.size(), at + kKeysPerMessageMax);
-      node_.Send(target.first,
-                 FetchRows{.map_version = {},
-                           .recovered_at = node_.map().recovered_at,
-                           .table = target.second,
-                           .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
-                                                    keys.begin() + static_cast<ptrdiff_t>(end)),
-                           .shards = {}},
-                 out);
-    }
+    SendKeys(target.first, target.second, keys, false, out);
     backups.insert(target.first);
   }
   for (const NodeId backup : backups) {
@@ -207,11 +211,9 @@ void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
         FetchRows{.map_version = {}, .recovered_at = node_.map().recovered_at, .keys = {}, .shards = {}, .last = true},
         out);
   }
-  Activate(active, now, out);
-  if (!restored.empty()) BeginRestore(restored, now, out);
 }
 
-void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out) {
+void RowRecovery::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, RowOutputs& out) {
   std::vector<bool> wanted(shards_.size());
   std::vector<ShardId> ids;
   for (const uint32_t shard : shards) {
@@ -219,25 +221,13 @@ void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, Ro
     ids.push_back(ShardId(shard));
   }
   std::map<TableId, std::vector<Key>> known;
-  for (const TableKey key : RowTables::KeysOf(tables_.rows(), shards, node_.map().shard_count()))
-    known[key.table].push_back(key.key);
-  collect_->reported.ForEach([&](TableKey key, const Claim&) {
-    if (wanted[node_.ShardOf(key.key)]) known[key.table].push_back(key.key);
-  });
-  for (auto& [table, keys] : known) {
-    for (size_t at = 0; at < keys.size(); at += kKeysPerMessageMax) {
-      const size_t end = std::min(keys.size(), at + kKeysPerMessageMax);
-      node_.Send(backup,
-                 FetchRows{.map_version = {},
-                           .recovered_at = node_.map().recovered_at,
-                           .table = table,
-                           .keys = std::vector<Key>(keys.begin() + static_cast<ptrdiff_t>(at),
-                                                    keys.begin() + static_cast<ptrdiff_t>(end)),
-                           .all_but = true,
-                           .shards = {}},
-                 out);
-    }
+  for (const TableKey row : RowTables::KeysOf(tables_.rows(), shards, node_.map().shard_count())) {
+    known[row.table].push_back(row.key);
   }
+  collection_.ForEach([&](TableKey row, const OwnerClaim&) {
+    if (wanted[node_.ShardOf(row.key)]) known[row.table].push_back(row.key);
+  });
+  for (const auto& [table, keys] : known) SendKeys(backup, table, keys, true, out);
   node_.Send(backup,
              FetchRows{.map_version = {},
                        .recovered_at = node_.map().recovered_at,
@@ -248,56 +238,49 @@ void RowNode::FetchAllBut(NodeId backup, const std::vector<uint32_t>& shards, Ro
              out);
 }
 
-void RowNode::On(NodeId from, FetchRows&& fetch, MonotonicTime, RowOutputs& out) { copies_.Serve(from, fetch, out); }
+void RowRecovery::SendKeys(NodeId backup, TableId table, std::span<const Key> keys, bool all_but, RowOutputs& out) {
+  for (size_t at = 0; at < keys.size(); at += kKeysPerMessageMax) {
+    const std::span<const Key> part = keys.subspan(at, std::min(kKeysPerMessageMax, keys.size() - at));
+    node_.Send(backup,
+               FetchRows{.map_version = {},
+                         .recovered_at = node_.map().recovered_at,
+                         .table = table,
+                         .keys = std::vector<Key>(part.begin(), part.end()),
+                         .all_but = all_but,
+                         .shards = {}},
+               out);
+  }
+}
 
-void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out) {
-  if (fetched.recovered_at != node_.map().recovered_at) return;
+void RowRecovery::Take(FetchedRows& fetched) {
   RowBatch& rows = fetched.rows;
-  if (const auto why = tables_.WhyUnfit(rows)) return node_.Reject(from, "FetchedRows", *why, out);
-  records_.Learn(fetched.records, node_.map());
-  if (!rows.keys.empty()) {
-    rows.move_numbers = std::vector<uint16_t>(rows.keys.size(), 0);
-    if (node_.Mutant(RowMutation::kNoEraFenceAtBackup)) {
-      std::vector<RowVersion> versions(rows.versions.begin(), rows.versions.end());
-      for (RowVersion& version : versions) version = RowVersion(node_.map().recoveries, version.counter());
-      rows.versions = std::move(versions);
-    }
-    for (const Key key : rows.keys) {
-      if (shards_.EndFetch({rows.table, key})) --fetching_;
-    }
-    Insert(rows, fetched.records, out);
-    installs_.CopyArrived(rows.table, rows.keys.view(), 0, out);
-    Arrive(std::move(rows), fetched.records, now, out);
+  rows.move_numbers = std::vector<uint16_t>(rows.keys.size(), 0);
+  if (node_.Mutant(RowMutation::kNoEraFenceAtBackup)) {
+    std::vector<RowVersion> versions(rows.versions.begin(), rows.versions.end());
+    for (RowVersion& version : versions) version = RowVersion(node_.map().recoveries, version.counter());
+    rows.versions = std::move(versions);
   }
-  if (!fetched.last) return;
-  if (fetched.all_but) {
-    const auto it = fetching_all_.find(from);
-    if (it == fetching_all_.end()) return;
-    const std::vector<uint32_t> shards = std::move(it->second);
-    fetching_all_.erase(it);
-    return Activate(shards, now, out);
+  for (const Key key : rows.keys) {
+    if (shards_.EndFetch({rows.table, key})) --fetching_;
   }
-  // Keys that did not come have no copy: no worker has pushed to those rows, as far as any member knows.
+}
+
+std::optional<std::vector<uint32_t>> RowRecovery::EndFetchAll(NodeId backup) {
+  const auto it = fetching_all_.find(backup);
+  if (it == fetching_all_.end()) return std::nullopt;
+  std::vector<uint32_t> shards = std::move(it->second);
+  fetching_all_.erase(it);
+  return shards;
+}
+
+std::map<TableId, std::vector<Key>> RowRecovery::EndFetches(NodeId backup) {
   std::map<TableId, std::vector<Key>> absent;
-  for (const TableKey row : shards_.EndFetchesIf([&](TableKey row) { return node_.ShardAt(row.key).backup == from; })) {
+  for (const TableKey row :
+       shards_.EndFetchesIf([&](TableKey row) { return node_.ShardAt(row.key).backup == backup; })) {
     --fetching_;
     absent[row.table].push_back(row.key);
   }
-  for (const auto& [table, keys] : absent) {
-    if (Status status = tables_.Rows(table)->CreateRows(keys, RowVersion(node_.map().recoveries, 0)); !status.ok()) {
-      return node_.Lose(std::move(status), out);
-    }
-    Arrive({.table = table, .keys = keys, .versions = {}, .move_numbers = {}, .values = {}}, {}, now, out);
-  }
-  if (fetching_ == 0) out.report = true;
-}
-
-void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out) {
-  shards_.Activate(shards);
-  moves_.PlanCallBacks();
-  Requeue(waiting_.TakeQueue(), now, out);
-  moves_.CallBack(now, out);
-  out.report = true;
+  return absent;
 }
 
 }  // namespace attune::ps

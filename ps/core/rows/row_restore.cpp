@@ -1,10 +1,8 @@
-// Rows that a crash has left no copy of (docs/protocol.md#a-crash): their homes take them from the last checkpoint, in
-// the era of the recovery, so that no reader sees a version fall. Rows alive anywhere else stay as they are: what is
-// held, or reported by its owner, is newer than the checkpoint. Operations on these shards wait at the home meanwhile.
-#include <algorithm>
-#include <utility>
+#include "ps/core/rows/row_restore.h"
 
-#include "ps/core/rows/row_node.h"
+#include <algorithm>
+#include <span>
+#include <string>
 
 namespace attune::ps {
 namespace {
@@ -14,32 +12,34 @@ using Decision = DuplicateFilter::Decision;
 
 }  // namespace
 
-void RowNode::BeginRestore(const std::vector<uint32_t>& shards, MonotonicTime now, RowOutputs& out) {
-  restore_.shards = shards;
-  shards_restored_ += shards.size();
+std::vector<bool> RowRestore::ShardsWithLostRows() const {
+  std::vector<bool> has_lost(shards_.size());
+  open_.ForEachLost([&](TableKey row) { has_lost[node_.ShardOf(row.key)] = true; });
+  return has_lost;
+}
+
+void RowRestore::Begin(const std::vector<uint32_t>& shards, RowOutputs& out) {
+  open_.Begin(shards);
   shards_.BeginRestore(shards);
+  if (point_.checkpoint == 0) return;
   std::vector<ShardId> ids;
   for (const uint32_t shard : shards) ids.push_back(ShardId(shard));
   RowTables::ForEach(tables_.rows(), [&](TableId table, const TableStore&) {
-    if (restore_point_.checkpoint == 0) return;
-    restore_.missing.insert(table);
-    out.restore.push_back(
-        {.point = restore_point_, .recovered_at = node_.map().recovered_at, .table = table, .shards = ids});
+    open_.Order(table);
+    out.restore.push_back({.point = point_, .recovered_at = node_.map().recovered_at, .table = table, .shards = ids});
   });
-  if (restore_.missing.empty()) EndRestore(now, out);
 }
 
-void RowNode::Restore(const RestoreOrder& order, const TableStore* rows, const FilterRecords& filter, MonotonicTime now,
-                      RowOutputs& out) {
-  if (order.recovered_at != node_.map().recovered_at || restore_.missing.erase(order.table) == 0) return;
+bool RowRestore::Take(const RestoreOrder& order, const TableStore* rows, const FilterRecords& filter, RowOutputs& out) {
+  if (order.recovered_at != node_.map().recovered_at || !open_.Take(order.table)) return false;
   std::vector<bool> wanted(shards_.size());
-  for (const uint32_t shard : restore_.shards) wanted[shard] = true;
+  for (const uint32_t shard : open_.shards()) wanted[shard] = true;
   const TableStore& store = *tables_.Rows(order.table);
   std::vector<Key> keys;
   if (rows != nullptr) {
     rows->ForEachKey(HashRange{}, [&](Key key) {
-      if (wanted[node_.ShardOf(key)] && !store.Contains(key) && !shards_.directory().Contains({order.table, key}))
-        keys.push_back(key);
+      const bool lives = store.Contains(key) || shards_.directory().Contains({order.table, key});
+      if (wanted[node_.ShardOf(key)] && !lives) keys.push_back(key);
     });
   }
   KeyMap<uint8_t> taken;
@@ -51,19 +51,18 @@ void RowNode::Restore(const RestoreOrder& order, const TableStore* rows, const F
       views.back().version = RowVersion(node_.map().recoveries, row.version.counter());
       views.back().move_number = 0;
       taken[{order.table, row.key}] = 1;
-      restore_.lost.Erase({order.table, row.key});
     });
-    TakeRestored(order.table, views, out);
+    for (const Key key : part) open_.Restored({order.table, key});
+    Insert(order.table, views, out);
   }
-  LearnRestored(order.table, filter, taken);
-  rows_restored_ += keys.size();
+  Learn(order.table, filter, taken);
   out.rows_restored += keys.size();
-  if (restore_.missing.empty()) EndRestore(now, out);
+  return true;
 }
 
-void RowNode::TakeRestored(TableId table, const std::vector<RowView>& rows, RowOutputs& out) {
+void RowRestore::Insert(TableId table, const std::vector<RowView>& rows, RowOutputs& out) {
   if (Status status = tables_.Rows(table)->Insert(rows); !status.ok()) {
-    return node_.Lose(Annotate(status, "restoring rows from " + restore_point_.directory), out);
+    return node_.Lose(Annotate(status, "restoring rows from " + point_.directory), out);
   }
   std::vector<Key> keys;
   for (const RowView& row : rows) keys.push_back(row.key);
@@ -71,7 +70,7 @@ void RowNode::TakeRestored(TableId table, const std::vector<RowView>& rows, RowO
 }
 
 // Workers issue again what was not acknowledged; the rows may contain it.
-void RowNode::LearnRestored(TableId table, const FilterRecords& filter, const KeyMap<uint8_t>& taken) {
+void RowRestore::Learn(TableId table, const FilterRecords& filter, const KeyMap<uint8_t>& taken) {
   for (const FilterRecords::Push& push : filter.pushes) {
     const NodeId origin(push.origin);
     if (push.table != table.value() || !node_.IsMember(origin)) continue;
@@ -85,13 +84,10 @@ void RowNode::LearnRestored(TableId table, const FilterRecords& filter, const Ke
   }
 }
 
-void RowNode::EndRestore(MonotonicTime now, RowOutputs& out) {
-  const uint64_t again = restore_.lost.size();
-  rows_begun_anew_ += again;
-  out.rows_begun_anew += again;
-  const std::vector<uint32_t> shards = std::move(restore_.shards);
-  restore_ = {};
-  Activate(shards, now, out);
+std::vector<uint32_t> RowRestore::End(RowOutputs& out) {
+  OpenRestore::Ended ended = open_.End();
+  out.rows_begun_anew += ended.rows_begun_again;
+  return std::move(ended.shards);
 }
 
 }  // namespace attune::ps
