@@ -1,9 +1,11 @@
 #include "ps/core/rows/row_moves.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
-#include "ps/core/protocol/limits.h"
+#include "ps/core/rows/state/owner_collection.h"
 #include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
@@ -187,7 +189,7 @@ void RowMoves::EndLostHandovers() {
 
 void RowMoves::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, RowOutputs& out) {
   if (shards.empty()) return;
-  std::map<std::pair<NodeId, TableId>, std::vector<std::pair<Key, std::pair<NodeId, uint16_t>>>> entries;
+  std::map<std::pair<NodeId, TableId>, std::vector<OwnerClaim>> entries;
   std::vector<bool> gone(shards_.size());
   for (const uint32_t shard : shards) gone[shard] = true;
   std::vector<TableKey> erase;
@@ -200,7 +202,7 @@ void RowMoves::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, 
     const NodeId home = node_.map().shards[shard].home;
     if (entry.owner == home && entry.sent_by_me) return;  // has arrived there before this message
     if (node_.Mutant(RowMutation::kHandoffWithoutDirectory)) return;
-    entries[{home, key.table}].push_back({key.key, {entry.owner, entry.move_number}});
+    entries[{home, key.table}].push_back({.row = key, .owner = entry.owner, .move_number = entry.move_number});
   });
   if (!node_.Mutant(RowMutation::kOldHomeServesLocalize)) {
     for (const TableKey key : erase) shards_.EraseEntry(key);
@@ -214,30 +216,15 @@ void RowMoves::SendHandoffs(const std::vector<uint32_t>& shards, bool announce, 
       auto& list = entries[{node_.map().shards[shard].home, table}];
       // A row may be here and be ordered away by an order that is still on its way: the directory knows the end of it.
       store.VisitRows(keys, [&](const RowView& row) {
-        if (!listed.Contains({table, row.key})) list.push_back({row.key, {node_.self(), row.move_number}});
+        const TableKey key{table, row.key};
+        if (!listed.Contains(key)) list.push_back({.row = key, .owner = node_.self(), .move_number = row.move_number});
       });
     }
   });
   if (!announce) return;
   for (const auto& [target, list] : entries) {
-    for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
-      const size_t end = std::min(list.size(), begin + kKeysPerMessageMax);
-      std::vector<Key> keys;
-      std::vector<NodeId> owners;
-      std::vector<uint16_t> numbers;
-      for (size_t i = begin; i < end; ++i) {
-        keys.push_back(list[i].first);
-        owners.push_back(list[i].second.first);
-        numbers.push_back(list[i].second.second);
-      }
-      node_.Send(target.first,
-                 HomeHandoff{.map_version = {},
-                             .entries = {.table = target.second,
-                                         .keys = std::move(keys),
-                                         .owners = std::move(owners),
-                                         .move_numbers = std::move(numbers)},
-                             .complete = {}},
-                 out);
+    for (DirectoryBatch& batch : InBatches(target.second, list)) {
+      node_.Send(target.first, HomeHandoff{.map_version = {}, .entries = std::move(batch), .complete = {}}, out);
     }
   }
   std::map<NodeId, std::vector<ShardId>> complete;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "ps/core/protocol/limits.h"
 
@@ -60,24 +61,11 @@ void RowRecovery::Answer(RowOutputs& out) {
   });
   for (const NodeId home : ready) {
     for (const auto& [table, list] : ClaimsFor(home)) {
-      for (size_t begin = 0; begin < list.size(); begin += kKeysPerMessageMax) {
-        const auto part = std::span(list).subspan(begin, std::min(kKeysPerMessageMax, list.size() - begin));
-        std::vector<Key> keys;
-        std::vector<NodeId> owners;
-        std::vector<uint16_t> numbers;
-        for (const OwnerClaim& claim : part) {
-          keys.push_back(claim.row.key);
-          owners.push_back(claim.owner);
-          numbers.push_back(claim.move_number);
-        }
-        node_.Send(home,
-                   OwnersReport{.map_version = {},
-                                .recovered_at = node_.map().recovered_at,
-                                .entries = {.table = table,
-                                            .keys = std::move(keys),
-                                            .owners = std::move(owners),
-                                            .move_numbers = std::move(numbers)}},
-                   out);
+      for (DirectoryBatch& batch : InBatches(table, list)) {
+        node_.Send(
+            home,
+            OwnersReport{.map_version = {}, .recovered_at = node_.map().recovered_at, .entries = std::move(batch)},
+            out);
       }
     }
     node_.Send(home,

@@ -1,6 +1,28 @@
 #include "ps/core/rows/state/owner_collection.h"
 
+#include <algorithm>
+#include <utility>
+
+#include "ps/core/protocol/limits.h"
+
 namespace attune::ps {
+
+std::vector<DirectoryBatch> InBatches(TableId table, std::span<const OwnerClaim> claims) {
+  std::vector<DirectoryBatch> batches;
+  for (size_t begin = 0; begin < claims.size(); begin += kKeysPerMessageMax) {
+    std::vector<Key> keys;
+    std::vector<NodeId> owners;
+    std::vector<uint16_t> numbers;
+    for (const OwnerClaim& claim : claims.subspan(begin, std::min(kKeysPerMessageMax, claims.size() - begin))) {
+      keys.push_back(claim.row.key);
+      owners.push_back(claim.owner);
+      numbers.push_back(claim.move_number);
+    }
+    batches.push_back(
+        {.table = table, .keys = std::move(keys), .owners = std::move(owners), .move_numbers = std::move(numbers)});
+  }
+  return batches;
+}
 
 void OwnerCollection::Begin() {
   End();

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "ps/core/keys/key_map.h"
@@ -20,6 +21,9 @@ struct OwnerClaim {
   NodeId owner;
   uint16_t move_number;
 };
+
+// The claims, which are all of one table, in batches that fit a message each.
+std::vector<DirectoryBatch> InBatches(TableId table, std::span<const OwnerClaim> claims);
 
 // What the homes at this node are collecting. Of several reports of a row, the one of the latest move counts.
 class OwnerCollection {

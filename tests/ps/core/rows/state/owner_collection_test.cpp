@@ -6,6 +6,8 @@
 #include <map>
 #include <vector>
 
+#include "ps/core/protocol/limits.h"
+
 namespace attune::ps {
 namespace {
 
@@ -80,6 +82,21 @@ TEST(OwnerCollection, ANewOneHasNothingOfTheLast) {
   EXPECT_TRUE(collection.open());
   EXPECT_EQ(collection.missing(), 0U);
   EXPECT_FALSE(collection.Contains({kTable, 7}));
+}
+
+TEST(OwnerClaims, TravelInBatchesThatFitAMessage) {
+  std::vector<OwnerClaim> claims(kKeysPerMessageMax + 1);
+  for (size_t i = 0; i < claims.size(); ++i) {
+    claims[i] = {.row = {kTable, i}, .owner = kAnna, .move_number = static_cast<uint16_t>(i % 7)};
+  }
+  const std::vector<DirectoryBatch> batches = InBatches(kTable, claims);
+  ASSERT_EQ(batches.size(), 2U);
+  EXPECT_EQ(batches[0].keys.size(), kKeysPerMessageMax);
+  ASSERT_EQ(batches[1].keys.size(), 1U);
+  EXPECT_EQ(batches[1].table, kTable);
+  EXPECT_EQ(batches[1].keys[0], claims.back().row.key);
+  EXPECT_EQ(batches[1].move_numbers[0], claims.back().move_number);
+  EXPECT_THAT(InBatches(kTable, {}), IsEmpty());
 }
 
 TEST(OwnerReports, AHomeIsAnsweredOnceWhenItsReportIsCertain) {
