@@ -14,12 +14,12 @@
 //   key_index of records and afters             here
 //   keys that are counted                       here: unique in MoveOrder, Handover, FetchRows (but those left
 //                                               out) and FetchedRows
-//   table ids                                   here: 1 .. kTablesMax; installed or not: top of RowNode's handlers
-//   length of rows, of gradients                top of RowNode's handlers (Check, FitsTable)
+//   table ids                                   here: 1 .. kTablesMax; installed or not: top of the handlers of rows
+//   length of rows, of gradients                RowPushes::Admit, RowCopies::Admit, RowTables::WhyUnfit
 //   node ids                                    here: 1 .. kNodeIdMax; members or not: RowNode::Receive
 //   shard ids of HomeHandoff and FetchRows      here: ascending; their handlers, against the map
 //   sequences, clocks, steps, items, epochs     here: at most kNumberMax, so that no sum of a core wraps
-//   sequences of pushes above acked_below       kPushWindowMax: RowNode::Check, DuplicateFilter::Add
+//   sequences of pushes above acked_below       kPushWindowMax: RowPushes::Admit, DuplicateFilter::Add
 //   bounds of leases and of done items          here and Validate(CutRecord::DataSet): in order, in range, disjoint
 //   shard maps                                  Validate(ShardMap), from here; their number of shards against the map
 //                                               of before, and the sender among the members: the cores
