@@ -117,7 +117,8 @@ v1::JobWindow ToProto(const JobProgress& progress, const ShardMap& map, uint32_t
     Fill(best->at, to.mutable_best_checkpoint()->mutable_at());
   }
   *to.mutable_abilities() = AbilitiesOfServers();
-  if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok()) *to.mutable_synchronization() = ToProto(*mode);
+  if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok())
+    *to.mutable_synchronization() = ToProto(*mode);
   if (progress.floor_worker) to.set_slowest_worker(*progress.floor_worker);
   FillServers(map, &to);
   to.mutable_lost_pods()->Add(progress.lost_pods.begin(), progress.lost_pods.end());
