@@ -8,27 +8,27 @@ BackgroundThread::BackgroundThread() : thread_([this] { Run(); }) {}
 
 BackgroundThread::~BackgroundThread() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   thread_.join();
 }
 
 void BackgroundThread::Post(std::function<void()> task) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     tasks_.push_back(std::move(task));
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void BackgroundThread::Run() {
   for (;;) {
     std::function<void()> task;
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+      const MutexLock lock(mutex_);
+      while (!stopping_ && tasks_.empty()) changed_.Wait(mutex_);
       if (stopping_) return;
       task = std::move(tasks_.front());
       tasks_.pop_front();

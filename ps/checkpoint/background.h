@@ -1,11 +1,11 @@
 // One thread that does what may block on a disk, one task after the other, so that event loops never do.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "base/mutex.h"
 
 namespace attune::ps {
 
@@ -23,10 +23,10 @@ class BackgroundThread {
  private:
   void Run();
 
-  std::mutex mutex_;  // guards tasks_, stopping_
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> tasks_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

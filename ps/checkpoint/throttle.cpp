@@ -15,22 +15,23 @@ Duration RateLimit::Take(uint64_t bytes, MonotonicTime now) {
 }
 
 Status Throttle::Take(uint64_t bytes) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const Duration wait = limit_.Take(bytes, time_.Now());
-  if (wait > Duration::zero()) cancelled_.wait_for(lock, wait, [this] { return is_cancelled_; });
+  const auto is_cancelled = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return is_cancelled_; };
+  if (wait > Duration::zero()) cancelled_.WaitFor(mutex_, wait, is_cancelled);
   if (is_cancelled_) return Error(StatusCode::kCancelled, "writing the checkpoint was called off");
   bytes_ += bytes;
   return OkStatus();
 }
 
 void Throttle::Cancel() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_cancelled_ = true;
-  cancelled_.notify_all();
+  cancelled_.NotifyAll();
 }
 
 uint64_t Throttle::bytes() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return bytes_;
 }
 

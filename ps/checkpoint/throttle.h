@@ -2,10 +2,9 @@
 // any.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 
@@ -36,11 +35,11 @@ class Throttle {
 
  private:
   const TimeSource& time_;
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable cancelled_;
-  RateLimit limit_;
-  bool is_cancelled_ = false;
-  uint64_t bytes_ = 0;
+  mutable Mutex mutex_;
+  CondVar cancelled_;
+  RateLimit limit_ ABSL_GUARDED_BY(mutex_);
+  bool is_cancelled_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace attune::ps

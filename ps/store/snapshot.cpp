@@ -31,13 +31,13 @@ void Snapshot::Save(Key key, const SideRecord& side, const std::byte* row, const
   Saved saved{.key = key, .side = side, .changed = changed, .bytes = NewRow()};
   std::memcpy(saved.bytes.get(), row, layout_.row_bytes());
   if (row_state != nullptr) *RowStateOf(saved) = *row_state;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   saved_.push_back(std::move(saved));
   flagged_.push_back(key);
 }
 
 void Snapshot::Flag(Key key) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   flagged_.push_back(key);
 }
 
@@ -46,7 +46,7 @@ void Snapshot::Add(const RowView& row) {
   saved.side.set_version(row.version);
   saved.side.move_number = row.move_number;
   layout_.Write(row, saved.bytes.get(), RowStateOf(saved));
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   saved_.push_back(std::move(saved));
 }
 
@@ -67,7 +67,7 @@ bool Snapshot::Advance(uint64_t rows, uint64_t row_count, uint64_t* first, uint6
 }
 
 uint64_t Snapshot::memory_bytes() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return saved_.size() * (sizeof(Saved) + layout_.row_bytes() + sizeof(float)) + flagged_.capacity() * sizeof(Key);
 }
 

@@ -3,16 +3,17 @@
 // costs one comparison.
 //
 // Threads: Save, Flag, has_saved and memory_bytes may be called by several at once; everything else by one at a time,
-// and by none while others do that.
+// and by none while others do that. Of these, those that take saved rows away do without the mutex, and are left out of
+// the thread-safety analysis: the order of calls is what makes them right.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "base/mutex.h"
 #include "ps/store/row_layout.h"
 #include "ps/store/row_slabs.h"
 
@@ -34,7 +35,7 @@ class Snapshot {
   void Begin();
   // Forgets what is left; `forget(key)` is called for each key whose row may still have kSaved.
   template <typename Forget>
-  void End(Forget&& forget) {
+  void End(Forget&& forget) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     for (const Key key : flagged_) forget(key);
     Clear();
   }
@@ -47,7 +48,7 @@ class Snapshot {
 
   // Takes one saved row: visit(RowView, changed); false when there is none.
   template <typename Visitor>
-  bool TakeSaved(Visitor&& visit) {
+  bool TakeSaved(Visitor&& visit) ABSL_NO_THREAD_SAFETY_ANALYSIS {
     if (saved_.empty()) return false;
     const Saved& row = saved_.front();
     std::vector<float> scratch;
@@ -60,7 +61,7 @@ class Snapshot {
   bool Advance(uint64_t rows, uint64_t row_count, uint64_t* first, uint64_t* last);
   bool at_end() const { return at_end_; }
   bool has_saved() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !saved_.empty();
   }
 
@@ -75,15 +76,15 @@ class Snapshot {
   };
   std::unique_ptr<std::byte[]> NewRow() const;
   float* RowStateOf(const Saved& row) const;
-  void Clear();
+  void Clear() ABSL_NO_THREAD_SAFETY_ANALYSIS;
 
   const RowLayout& layout_;
   bool active_ = false;
   bool at_end_ = false;
   uint64_t next_hash_ = 0;
-  mutable std::mutex mutex_;  // guards the two below against concurrent Save
-  std::deque<Saved> saved_;
-  std::vector<Key> flagged_;
+  mutable Mutex mutex_;
+  std::deque<Saved> saved_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Key> flagged_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attune::ps

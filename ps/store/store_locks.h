@@ -11,7 +11,8 @@
 namespace attune::ps {
 
 // Many readers or one writer; a writer that waits lets no new reader in, so it waits for at most one batch of each
-// thread. (std::shared_mutex alone lets readers that overlap starve a writer.)
+// thread. (std::shared_mutex alone lets readers that overlap starve a writer.) Not annotated for the thread-safety
+// analysis: tables hold it by locks of the standard library, which the analysis does not see.
 class FairSharedMutex {
  public:
   void lock() {
