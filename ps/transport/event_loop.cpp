@@ -10,7 +10,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -19,6 +18,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "base/os/file_descriptor.h"
 #include "ps/transport/cores.h"
 
@@ -83,7 +83,7 @@ class EpollLoop final : public EventLoop {
 
   void Post(std::function<void()> task) override {
     {
-      std::lock_guard lock(tasks_mutex_);
+      const MutexLock lock(tasks_mutex_);
       tasks_.push_back(std::move(task));
       has_tasks_ = true;
     }
@@ -99,7 +99,7 @@ class EpollLoop final : public EventLoop {
     WakeOwnThread();
     if (InLoop()) return;
     if (thread_.joinable()) thread_.join();
-    std::lock_guard wait_for_others(baton_);
+    const MutexLock wait_for_others(baton_);
     stopped_ = true;
   }
   bool stopped() const override { return stopped_; }
@@ -171,11 +171,11 @@ class EpollLoop final : public EventLoop {
 
   void Run();
   void GiveWay();
-  void Drive(const std::function<bool()>& done);
+  void Drive(const std::function<bool()>& done) ABSL_EXCLUSIVE_LOCKS_REQUIRED(baton_);
   bool HandleFiles(int timeout_ms);
   bool RunTasks();
   void FireTimers();
-  bool Spin();
+  bool Spin() ABSL_EXCLUSIVE_LOCKS_REQUIRED(baton_);
   void Sleep(const std::function<bool()>& done);
   int SleepMilliseconds() const;
 
@@ -189,40 +189,42 @@ class EpollLoop final : public EventLoop {
   void WakeOwnThread() {
     if (!giving_way_) return;
     {
-      std::lock_guard lock(way_mutex_);
+      const MutexLock lock(way_mutex_);
       take_over_ = true;
     }
-    way_.notify_one();
+    way_.NotifyOne();
   }
 
   const TimeSource& time_;
   const FileDescriptor epoll_, bell_;
 
-  std::mutex tasks_mutex_;  // guards tasks_
-  std::deque<std::function<void()>> tasks_;
+  Mutex tasks_mutex_;
+  std::deque<std::function<void()>> tasks_ ABSL_GUARDED_BY(tasks_mutex_);
   std::atomic<bool> has_tasks_ = false;
 
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> stopped_ = false;
 
-  std::mutex baton_;  // held by the driver; guards what follows
+  // Held by the driver; guards what follows. Handlers, which run with it held, come to timers, watches and participant
+  // through interfaces that the thread-safety analysis does not see through, so these three are not annotated.
+  Mutex baton_;
   std::atomic<std::thread::id> driver_{};
   std::atomic<bool> driven_ = false;
   Timers timers_;
   std::unordered_map<uint64_t, std::shared_ptr<Ready>> watches_;
   uint64_t last_watch_ = kBellId;
   Participant* participant_ = nullptr;
-  SpinJudge spin_;
-  int turns_without_look_ = 0;
-  bool waiters_seen_ = false;  // since the own thread took over
+  SpinJudge spin_ ABSL_GUARDED_BY(baton_);
+  int turns_without_look_ ABSL_GUARDED_BY(baton_) = 0;
+  bool waiters_seen_ ABSL_GUARDED_BY(baton_) = false;  // since the own thread took over
 
   std::atomic<bool> asleep_ = false;  // the driver sleeps, or is about to: ring
   std::atomic<int> waiters_ = 0;      // threads within WaitFor that do not drive
   std::atomic<uint64_t> drives_ = 0;  // by other threads
   std::atomic<bool> giving_way_ = false;
-  std::mutex way_mutex_;  // guards take_over_
-  std::condition_variable way_;
-  bool take_over_ = false;
+  Mutex way_mutex_;
+  CondVar way_;
+  bool take_over_ ABSL_GUARDED_BY(way_mutex_) = false;
 
   std::thread thread_;
 };
@@ -232,13 +234,13 @@ class EpollLoop final : public EventLoop {
 void EpollLoop::Run() {
   while (!stopping_) {
     {
-      std::unique_lock baton(baton_);
+      const MutexLock baton(baton_);
       driver_ = std::this_thread::get_id();
       driven_ = true;
       waiters_seen_ = false;
       // A caller that waits now is served; when the last of them has got its answer, the next wait may be spent
       // driving.
-      Drive([this] {
+      Drive([this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(baton_) {
         const int waiting = waiters_;
         waiters_seen_ = waiters_seen_ || waiting > 0;
         return stopping_ || (waiters_seen_ && waiting == 0);
@@ -252,12 +254,13 @@ void EpollLoop::Run() {
 
 // Until no thread has driven for a moment, or a caller asks.
 void EpollLoop::GiveWay() {
-  std::unique_lock lock(way_mutex_);
+  const MutexLock lock(way_mutex_);
   giving_way_ = true;
   uint64_t seen = drives_;
   while (!take_over_ && !stopping_) {
     if (!driven_ && has_tasks_) break;
-    const bool asked = way_.wait_for(lock, driven_ ? kGiveWayLong : kGiveWay, [this] { return take_over_; });
+    const bool asked = way_.WaitFor(way_mutex_, driven_ ? kGiveWayLong : kGiveWay,
+                                    [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(way_mutex_) { return take_over_; });
     if (asked) break;
     const uint64_t now = drives_;
     if (!driven_ && now == seen) break;
@@ -270,15 +273,16 @@ void EpollLoop::GiveWay() {
 void EpollLoop::WaitFor(const std::function<bool()>& done, const std::function<void()>& sleep) {
   ++waiters_;  // before the try: a driver that leaves meanwhile sees it and has the loop's own thread take over
   if (!stopping_ && baton_.try_lock()) {
-    std::unique_lock baton(baton_, std::adopt_lock);
-    --waiters_;
-    driver_ = std::this_thread::get_id();
-    driven_ = true;
-    ++drives_;
-    Drive([&] { return stopping_ || done(); });
-    driven_ = false;
-    driver_ = std::thread::id();
-    baton.unlock();
+    {
+      const MutexLock baton(baton_, std::adopt_lock);
+      --waiters_;
+      driver_ = std::this_thread::get_id();
+      driven_ = true;
+      ++drives_;
+      Drive([&] { return stopping_ || done(); });
+      driven_ = false;
+      driver_ = std::thread::id();
+    }
     if (waiters_ > 0 || has_tasks_) WakeOwnThread();
     if (!done()) sleep();  // the loop is being stopped
     return;
@@ -311,7 +315,7 @@ bool EpollLoop::RunTasks() {
   if (!has_tasks_) return false;
   std::deque<std::function<void()>> tasks;
   {
-    std::lock_guard lock(tasks_mutex_);
+    const MutexLock lock(tasks_mutex_);
     tasks.swap(tasks_);
     has_tasks_ = false;
   }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/os/file.h"
 
 namespace attune::ps {
@@ -96,7 +97,7 @@ class TlsStream final : public Stream {
   bool encrypted() const override { return true; }
 
   IoResult ShakeHands() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ::ERR_clear_error();
     const int result = ::SSL_do_handshake(ssl_.get());
     const int why = ::SSL_get_error(ssl_.get(), result);
@@ -114,7 +115,7 @@ class TlsStream final : public Stream {
   }
 
   IoResult Read(std::span<iovec> parts) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     IoResult result;
     for (const iovec& part : parts) {
       auto* to = static_cast<char*>(part.iov_base);
@@ -140,7 +141,7 @@ class TlsStream final : public Stream {
   }
 
   IoResult Write(std::span<iovec> parts) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (IoResult flushed = FlushLocked(); flushed.outcome != IoResult::kDone) return flushed;
     size_t taken = 0;
     for (size_t i = 0; i < parts.size();) {
@@ -150,7 +151,7 @@ class TlsStream final : public Stream {
       ++i;
       if (left < kRecordBytes) {
         size_t gathered = 0;
-        const auto gather = [&](const char* bytes, size_t size) {
+        const auto gather = [&](const char* bytes, size_t size) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
           std::memcpy(gathered_.data() + gathered, bytes, size);
           gathered += size;
         };
@@ -175,12 +176,12 @@ class TlsStream final : public Stream {
   }
 
   bool wants_write() override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !to_.left().empty();
   }
 
  private:
-  IoResult FlushLocked() {
+  IoResult FlushLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     while (!to_.left().empty()) {
       const std::span<const char> left = to_.left();
       const ssize_t n = ::send(fd(), left.data(), left.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -204,7 +205,7 @@ class TlsStream final : public Stream {
     return Error(StatusCode::kUnavailable, "TLS: " + OpenSslText());
   }
 
-  std::string HandshakeError(int why) {
+  std::string HandshakeError(int why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const long verdict = ::SSL_get_verify_result(ssl_.get());
     if (verdict != X509_V_OK) {
       std::string text =
@@ -221,10 +222,10 @@ class TlsStream final : public Stream {
   }
 
   const std::shared_ptr<SSL_CTX> context_;
-  std::mutex mutex_;  // guards what follows: an SSL object serves one thread at a time
-  std::array<char, kRecordBytes> gathered_;
-  RecordBuffer to_;
-  const Owned<SSL> ssl_;  // writes into to_
+  Mutex mutex_;  // an SSL object serves one thread at a time
+  std::array<char, kRecordBytes> gathered_ ABSL_GUARDED_BY(mutex_);
+  RecordBuffer to_ ABSL_GUARDED_BY(mutex_);
+  const Owned<SSL> ssl_ ABSL_GUARDED_BY(mutex_);  // writes into to_
 };
 
 Status Unusable(const std::filesystem::path& directory, const char* what) {
@@ -252,14 +253,14 @@ class JobTls final : public TlsContext {
   }
 
   Status Use(const TlsFiles& files) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(context_, Load(files));
     return OkStatus();
   }
 
   // The files as they are now. While new ones cannot be used (half written by a rotation), the old ones serve.
   StatusOr<std::shared_ptr<SSL_CTX>> Current() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (directory_.empty()) return context_;
     const auto files = ReadTlsFiles(directory_);
     if (!files.ok()) return context_ != nullptr ? StatusOr<std::shared_ptr<SSL_CTX>>(context_) : files.status();
@@ -320,9 +321,9 @@ class JobTls final : public TlsContext {
 
   const std::filesystem::path directory_;  // empty: certificates of memory
   const std::string job_uid_;
-  std::mutex mutex_;  // guards what follows
-  TlsFiles files_;
-  std::shared_ptr<SSL_CTX> context_;
+  Mutex mutex_;
+  TlsFiles files_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<SSL_CTX> context_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/mutex.h"
 #include "ps/transport/shared/shared_ring.h"
 #include "ps/transport/tcp/peer.h"
 
@@ -27,18 +28,18 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
     });
     watch_->Want(true, false);
     Read();  // TLS may hold bytes that came with the handshake
-    std::lock_guard lock(peer_->mutex());
+    const MutexLock lock(peer_->mutex());
     Write();
   }
 
   void Close() override {
-    std::lock_guard lock(peer_->mutex());
+    const MutexLock lock(peer_->mutex());
     closed_ = true;
     watch_.reset();
     stream_->Shut();
   }
 
-  void Write() override {
+  void Write() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(peer_->mutex()) {
     LinkSender& sender = peer_->sender();
     if (closed_ || waits_for_room_) return;
     while (sender.has_unwritten() || stream_->wants_write()) {
@@ -60,8 +61,8 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
   LinkCounters::Path path() const override { return encrypted_ ? LinkCounters::kTls : LinkCounters::kTcp; }
 
  private:
-  // Requires the peer's mutex. Watches belong to the loop.
-  void WaitForRoom() {
+  // Watches belong to the loop.
+  void WaitForRoom() ABSL_EXCLUSIVE_LOCKS_REQUIRED(peer_->mutex()) {
     waits_for_room_ = true;
     if (peer_->loop().InLoop()) {
       watch_->Want(true, true);
@@ -75,7 +76,7 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
 
   void OnReady(bool readable, bool writable) {
     if (writable) {
-      std::lock_guard lock(peer_->mutex());
+      const MutexLock lock(peer_->mutex());
       if (watch_ == nullptr) return;
       waits_for_room_ = false;
       watch_->Want(true, false);
@@ -114,10 +115,11 @@ class StreamChannel final : public Channel, public std::enable_shared_from_this<
   const std::unique_ptr<Stream> stream_;
   const bool encrypted_;
   std::unique_ptr<EventLoop::Watch> watch_;  // of the loop; null once closed
-  std::recursive_mutex read_mutex_;          // guards reader_
+  // Guards reader_. Taken again by handlers, a recursion that the thread-safety analysis does not know.
+  std::recursive_mutex read_mutex_;
   FrameReader reader_;
-  bool closed_ = false;          // guarded by the peer's mutex
-  bool waits_for_room_ = false;  // likewise
+  bool closed_ ABSL_GUARDED_BY(peer_->mutex()) = false;
+  bool waits_for_room_ ABSL_GUARDED_BY(peer_->mutex()) = false;
 };
 
 class RingChannel final : public Channel, public std::enable_shared_from_this<RingChannel> {
@@ -134,18 +136,18 @@ class RingChannel final : public Channel, public std::enable_shared_from_this<Ri
       if (const auto self = weak.lock()) self->OnConnection();
     });
     watch_->Want(true, false);
-    std::lock_guard lock(peer_->mutex());
+    const MutexLock lock(peer_->mutex());
     Write();
   }
 
   void Close() override {
-    std::lock_guard lock(peer_->mutex());
+    const MutexLock lock(peer_->mutex());
     closed_ = true;
     watch_.reset();
     stream_->Shut();
   }
 
-  void Write() override {
+  void Write() override ABSL_EXCLUSIVE_LOCKS_REQUIRED(peer_->mutex()) {
     if (closed_) return;
     LinkSender& sender = peer_->sender();
     // What the reader has handled needs no confirmation in a frame.
@@ -168,7 +170,7 @@ class RingChannel final : public Channel, public std::enable_shared_from_this<Ri
     blocked_ = false;
   }
 
-  std::shared_ptr<void> Reserve(size_t bytes) override {
+  std::shared_ptr<void> Reserve(size_t bytes) override ABSL_EXCLUSIVE_LOCKS_REQUIRED(peer_->mutex()) {
     if (closed_) return nullptr;
     (void)peer_->sender().Delivered(writer_.Handled());
     return writer_.Reserve(bytes);
@@ -182,7 +184,7 @@ class RingChannel final : public Channel, public std::enable_shared_from_this<Ri
       return true;
     }
     if (blocked_) {
-      std::lock_guard lock(peer_->mutex());
+      const MutexLock lock(peer_->mutex());
       Write();
     }
     return *frames > 0;
@@ -215,10 +217,10 @@ class RingChannel final : public Channel, public std::enable_shared_from_this<Ri
   const std::shared_ptr<Peer> peer_;
   const std::unique_ptr<Stream> stream_;
   std::unique_ptr<EventLoop::Watch> watch_;  // of the loop; null once closed
-  RingWriter writer_;                        // guarded by the peer's mutex
-  RingReader reader_;                        // of the loop
-  bool closed_ = false;                      // guarded by the peer's mutex
-  std::atomic<bool> blocked_ = false;        // something waits for room
+  RingWriter writer_ ABSL_GUARDED_BY(peer_->mutex());
+  RingReader reader_;  // of the loop
+  bool closed_ ABSL_GUARDED_BY(peer_->mutex()) = false;
+  std::atomic<bool> blocked_ = false;  // something waits for room
 };
 
 }  // namespace

@@ -31,28 +31,28 @@ struct NameResolver::Answer {
 
 NameResolver::~NameResolver() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ending_ = true;
   }
-  asked_.notify_all();
+  asked_.NotifyAll();
   if (thread_.joinable()) thread_.join();
 }
 
 void NameResolver::Ask(std::shared_ptr<Answer> answer) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   questions_.push_back(std::move(answer));
   if (!thread_.joinable()) thread_ = std::thread([this] { Run(); });
-  asked_.notify_all();
+  asked_.NotifyAll();
 }
 
 void NameResolver::Run() {
-  std::unique_lock lock(mutex_);
+  ReleasableMutexLock lock(mutex_);
   for (;;) {
-    asked_.wait(lock, [this] { return ending_ || !questions_.empty(); });
+    while (!ending_ && questions_.empty()) asked_.Wait(mutex_);
     if (ending_) return;
     const std::shared_ptr<Answer> answer = std::move(questions_.front());
     questions_.pop_front();
-    lock.unlock();
+    lock.Release();
     addrinfo wanted{};
     wanted.ai_socktype = SOCK_STREAM;
     wanted.ai_flags = AI_NUMERICSERV;
@@ -62,7 +62,7 @@ void NameResolver::Run() {
     answer->done = true;
     const uint64_t one = 1;
     (void)!::write(answer->bell.get(), &one, sizeof one);
-    lock.lock();
+    lock.Acquire();
   }
 }
 

@@ -2,14 +2,13 @@
 // loop only.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/stream.h"
@@ -27,10 +26,10 @@ class NameResolver {
 
  private:
   void Run();
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable asked_;
-  std::deque<std::shared_ptr<Answer>> questions_;
-  bool ending_ = false;
+  Mutex mutex_;
+  CondVar asked_;
+  std::deque<std::shared_ptr<Answer>> questions_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -16,7 +16,7 @@ constexpr Duration kConfirmAfter = std::chrono::milliseconds(100);
 Peer::Peer(NodeId node, Host& host) : node_(node), host_(host) { counters_.peer = node; }
 
 Status Peer::Send(OutgoingFrame frame) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (memory_.connection == 0 && channel_ == nullptr) {
     return Error(StatusCode::kUnavailable, "no link to node " + std::to_string(node_.value()) + " yet");
   }
@@ -37,27 +37,27 @@ Status Peer::Send(OutgoingFrame frame) {
 }
 
 void Peer::Flush() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   flush_wanted_ = false;
   if (channel_ != nullptr) channel_->Write();
 }
 
 std::shared_ptr<void> Peer::Reserve(size_t bytes) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return channel_ == nullptr ? nullptr : channel_->Reserve(bytes);
 }
 
 void Peer::Unplace(std::span<const float> rows) {
   std::shared_ptr<Channel> channel;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     channel = channel_;
   }
   if (channel != nullptr) channel->Unplace(rows);
 }
 
 LinkCounters Peer::counters() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   LinkCounters counters = counters_;
   counters.connected = channel_ != nullptr;
   if (channel_ != nullptr) counters.path = channel_->path();
@@ -76,7 +76,7 @@ void Peer::StartOver(uint64_t incarnation) {
 }
 
 Status Peer::Resume(const PeerState& peer, uint64_t connection) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   const bool another = memory_.peer_incarnation != peer.incarnation;
   const uint64_t delivered = another || !peer.remembers ? 0 : peer.delivered;
   // A peer that does not remember this node and never confirmed anything has lost nothing: a first connection that
@@ -89,19 +89,19 @@ Status Peer::Resume(const PeerState& peer, uint64_t connection) {
 }
 
 void Peer::Forget() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   StartOver(0);
 }
 
 void Peer::SetDialError(const Status& status) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   counters_.dial_error = status;
 }
 
 void Peer::Attach(std::shared_ptr<Channel> channel) {
   channel_on_loop_ = channel;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     channel_ = std::move(channel);
     counters_.dial_error = OkStatus();
     ++counters_.connections;
@@ -111,7 +111,7 @@ void Peer::Attach(std::shared_ptr<Channel> channel) {
 void Peer::Detach() {
   ended_at_ = host_.loop.time().Now();
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     channel_ = nullptr;
   }
   if (const auto channel = std::exchange(channel_on_loop_, nullptr)) channel->Close();
@@ -127,7 +127,7 @@ std::span<float> Peer::Place(const wire::FrameHeader& header) {
 Status Peer::OnFrame(const wire::FrameHeader& header, const FramePayload& payload) {
   bool wanted = false;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const size_t bytes = sizeof header + PayloadBytes(header);
     counters_.bytes_received += bytes;
     host_.bytes_received.fetch_add(bytes, std::memory_order_relaxed);
@@ -154,7 +154,7 @@ Status Peer::OnFrame(const wire::FrameHeader& header, const FramePayload& payloa
 
 void Peer::ConfirmLater() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (told_ == receiver_.delivered() || channel_ == nullptr) return;
     if (receiver_.delivered() - told_ >= kUnconfirmedFramesMax || unconfirmed_bytes_ >= kUnconfirmedBytesMax) {
       sender_.AddDelivered();
@@ -168,7 +168,7 @@ void Peer::ConfirmLater() {
     const auto self = weak.lock();
     if (self == nullptr) return;
     self->confirm_set_ = false;
-    std::lock_guard lock(self->mutex_);
+    const MutexLock lock(self->mutex_);
     if (self->told_ == self->receiver_.delivered() || self->channel_ == nullptr) return;
     self->sender_.AddDelivered();
     self->channel_->Write();

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/frame_reader.h"
@@ -22,7 +22,8 @@ namespace attune::ps {
 
 class Peer;
 
-// The present connection of a peer: bytes over a stream, or frames through shared memory.
+// The present connection of a peer: bytes over a stream, or frames through shared memory. It does not know whose it is,
+// so what requires the peer's mutex is annotated in the implementations.
 class Channel {
  public:
   virtual ~Channel() = default;
@@ -94,33 +95,34 @@ class Peer : public FrameReader::Sink, public std::enable_shared_from_this<Peer>
   Status OnFrame(const wire::FrameHeader& header, const FramePayload& payload) override;
 
   // For channels.
-  std::mutex& mutex() { return mutex_; }
-  LinkSender& sender() { return sender_; }  // requires mutex()
-  uint64_t StampDelivered();                // requires mutex(): what a header written now says
-  void CountSent(size_t bytes);             // requires mutex()
+  Mutex& mutex() ABSL_LOCK_RETURNED(mutex_) { return mutex_; }
+  LinkSender& sender() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return sender_; }
+  // What a header written now says.
+  uint64_t StampDelivered() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CountSent(size_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Broken(const Channel* channel, const Status& reason) { host_.on_broken(node_, channel, reason); }
   EventLoop& loop() { return host_.loop; }
 
  private:
   void ConfirmLater();
-  void StartOver(uint64_t incarnation);  // requires mutex_
+  void StartOver(uint64_t incarnation) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const NodeId node_;
   Host& host_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::shared_ptr<Channel> channel_;
-  LinkSender sender_;
-  LinkReceiver receiver_;
-  LinkCounters counters_;
-  uint64_t told_ = 0;  // what the peer knows to be handled
-  bool flush_wanted_ = false;
+  mutable Mutex mutex_;
+  std::shared_ptr<Channel> channel_ ABSL_GUARDED_BY(mutex_);
+  LinkSender sender_ ABSL_GUARDED_BY(mutex_);
+  LinkReceiver receiver_ ABSL_GUARDED_BY(mutex_);
+  LinkCounters counters_ ABSL_GUARDED_BY(mutex_);
+  uint64_t told_ ABSL_GUARDED_BY(mutex_) = 0;  // what the peer knows to be handled
+  bool flush_wanted_ ABSL_GUARDED_BY(mutex_) = false;
+  size_t unconfirmed_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 
   // Of the loop.
   std::shared_ptr<Channel> channel_on_loop_;
   MonotonicTime ended_at_{};
-  LinkMemory memory_;
-  size_t unconfirmed_bytes_ = 0;
+  LinkMemory memory_;  // changed with mutex_ held, so that Send may read it
   std::unique_ptr<EventLoop::Timer> confirm_timer_;
   bool confirm_set_ = false;
 };

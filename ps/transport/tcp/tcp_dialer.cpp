@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/transport/tcp/tcp_socket.h"
 #include "ps/transport/tcp/tcp_state.h"
 
@@ -36,7 +37,7 @@ void TcpState::Disconnect(NodeId node) {
   const std::shared_ptr<Peer> peer = Find(node);
   if (peer == nullptr) return;
   {
-    std::lock_guard lock(peers_mutex);
+    const MutexLock lock(peers_mutex);
     peers.erase(node);
   }
   if (peer->connected()) EndLink(peer, node, Error(StatusCode::kUnavailable, "disconnected by this node"));

@@ -9,13 +9,13 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/os/random_seed.h"
 #include "base/random.h"
 #include "ps/transport/security/handshake.h"
@@ -149,8 +149,8 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   std::vector<std::shared_ptr<Peer>> polled;  // through shared memory
   bool stopped = false;
 
-  mutable std::mutex peers_mutex;  // guards peers
-  std::unordered_map<NodeId, std::shared_ptr<Peer>> peers;
+  mutable Mutex peers_mutex;
+  std::unordered_map<NodeId, std::shared_ptr<Peer>> peers ABSL_GUARDED_BY(peers_mutex);
 };
 
 }  // namespace attune::ps

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "ps/transport/frame.h"
 #include "ps/transport/tcp/tcp_socket.h"
 #include "ps/transport/tcp/tcp_state.h"
@@ -12,20 +13,20 @@
 namespace attune::ps {
 
 std::shared_ptr<Peer> TcpState::Find(NodeId node) const {
-  std::lock_guard lock(peers_mutex);
+  const MutexLock lock(peers_mutex);
   const auto it = peers.find(node);
   return it == peers.end() ? nullptr : it->second;
 }
 
 std::shared_ptr<Peer> TcpState::FindOrAdd(NodeId node) {
-  std::lock_guard lock(peers_mutex);
+  const MutexLock lock(peers_mutex);
   std::shared_ptr<Peer>& peer = peers[node];
   if (peer == nullptr) peer = std::make_shared<Peer>(node, host);
   return peer;
 }
 
 std::vector<std::shared_ptr<Peer>> TcpState::All() const {
-  std::lock_guard lock(peers_mutex);
+  const MutexLock lock(peers_mutex);
   std::vector<std::shared_ptr<Peer>> all;
   all.reserve(peers.size());
   for (const auto& [node, peer] : peers) all.push_back(peer);
@@ -96,13 +97,13 @@ void TcpState::ForgetOldest() {
   left.pop_front();
   const std::shared_ptr<Peer> peer = Find(node);
   if (peer == nullptr || peer->connected() || peer->ended_at() > since || dials.contains(node)) return;
-  std::lock_guard lock(peers_mutex);
+  const MutexLock lock(peers_mutex);
   peers.erase(node);
 }
 
 bool TcpState::RoomForAnother() {
   const auto links = [this] {
-    std::lock_guard lock(peers_mutex);
+    const MutexLock lock(peers_mutex);
     return peers.size();
   };
   while (accepting.size() + links() >= TcpTransport::kLinksMax && !left.empty()) ForgetOldest();
@@ -168,7 +169,7 @@ void TcpState::Stop() {
   for (const auto& [id, exchange] : std::exchange(accepting, {})) exchange->conversation->Cancel();
   polled.clear();
   for (const std::shared_ptr<Peer>& peer : All()) peer->Detach();
-  std::lock_guard lock(peers_mutex);
+  const MutexLock lock(peers_mutex);
   peers.clear();
 }
 
