@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 #include <utility>
 
@@ -12,6 +10,7 @@
 
 #include "attune/v1/coordinator.grpc.pb.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/os/random_seed.h"
 #include "base/random.h"
 #include "base/time_source.h"
@@ -59,14 +58,14 @@ class GrpcClient final : public CoordinatorClient {
     {
       // A cancelled stream may lose what was written to it. So the client closes its half, and the service, once it has
       // read everything, the other.
-      std::unique_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       closing_ = true;
-      changed_.notify_all();
-      changed_.wait_for(lock, kDrainOnClose, [this] { return !connected_; });
+      changed_.NotifyAll();
+      changed_.WaitFor(mutex_, kDrainOnClose, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return !connected_; });
       stopping_ = true;
       if (context_ != nullptr) context_->TryCancel();
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
     thread_.join();
   }
 
@@ -74,24 +73,24 @@ class GrpcClient final : public CoordinatorClient {
     const StatusOr<v1::NodeMessage> encoded = ToNodeMessage(message);
     if (!encoded.ok()) return log::Error("cannot send to the coordinator", {{"reason", encoded.status()}});
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!connected_ || queue_.size() >= kUnsentMax) return;
       queue_.push_back(*encoded);
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   void Redirect(const std::string& address) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (address_ == address) return;
     address_ = address;
     redirected_ = true;
     if (context_ != nullptr) context_->TryCancel();
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   Status last_error() const override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_error_;
   }
 
@@ -117,8 +116,9 @@ class GrpcClient final : public CoordinatorClient {
       const bool was_connected = RunOnce();
       backoff = was_connected ? kBackoffFirst : std::min(backoff * 2, kBackoffMax);
       const Duration wait = backoff / 2 + Duration(static_cast<int64_t>(random.Below(backoff.count() / 2 + 1)));
-      std::unique_lock lock(mutex_);
-      changed_.wait_for(lock, wait, [this] { return closing_ || redirected_; });
+      const MutexLock lock(mutex_);
+      changed_.WaitFor(mutex_, wait,
+                       [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closing_ || redirected_; });
       if (closing_) return;
       if (std::exchange(redirected_, false)) backoff = kBackoffFirst;
     }
@@ -130,7 +130,7 @@ class GrpcClient final : public CoordinatorClient {
     const std::string address = Address();
     const auto channel = Dial(address, security_);
     if (!channel.ok()) {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       last_error_ = channel.status();
       return false;
     }
@@ -140,7 +140,7 @@ class GrpcClient final : public CoordinatorClient {
     ShowIdentity(security_, context);
     std::unique_ptr<Stream> stream = stub->Attend(&context);
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (stopping_ || address != address_) context.TryCancel();
       context_ = &context;
       connected_ = true;
@@ -150,11 +150,11 @@ class GrpcClient final : public CoordinatorClient {
     std::thread writer([&] { WriteQueue(*stream); });
     const bool heard = ReadAll(*stream, context);
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       connected_ = false;
       queue_.clear();
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
     writer.join();  // a write that waits fails with the stream; not cancelled, or the service's reason would be lost
     const grpc::Status ended = stream->Finish();
     const bool refused = ended.error_code() == grpc::StatusCode::UNAUTHENTICATED;
@@ -163,7 +163,7 @@ class GrpcClient final : public CoordinatorClient {
     const Status reason = Error(StatusCode::kUnavailable, "the stream to the coordinator at " + address + " ended" +
                                                               (why.empty() ? "" : ": ") + why);
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       context_ = nullptr;
       last_error_ = reason;
     }
@@ -183,20 +183,20 @@ class GrpcClient final : public CoordinatorClient {
   }
 
   std::string Address() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return address_;
   }
 
   bool WaitForConnection(grpc::Channel& channel, const std::string& address) {
     for (int tries = 0; tries < 20; ++tries) {
       {
-        std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         if (closing_ || address != address_) return false;
       }
       if (channel.WaitForConnected(SystemTime().WallNow() + std::chrono::milliseconds(100))) return true;
       if (channel.GetState(false) == GRPC_CHANNEL_TRANSIENT_FAILURE) break;
     }
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const char* const other = !security_.tls_directory.empty() ? ", or its certificate and ours are not of one job"
                               : !security_.token.empty()       ? ", or what answers does not know this job's token"
                                                                : ", or it wants a token that this node was not given";
@@ -225,20 +225,20 @@ class GrpcClient final : public CoordinatorClient {
 
   // Ends the client's half of the stream when the destructor asks for it and all is written.
   void WriteQueue(Stream& stream) {
-    std::unique_lock lock(mutex_);
+    ReleasableMutexLock lock(mutex_);
     for (;;) {
-      changed_.wait(lock, [this] { return !queue_.empty() || !connected_ || closing_; });
+      while (queue_.empty() && connected_ && !closing_) changed_.Wait(mutex_);
       if (!connected_ || stopping_) return;
       if (queue_.empty()) {
-        lock.unlock();
+        lock.Release();
         stream.WritesDone();
         return;
       }
       const v1::NodeMessage message = std::move(queue_.front());
       queue_.pop_front();
-      lock.unlock();
+      lock.Release();
       const bool written = stream.Write(message);
-      lock.lock();
+      lock.Acquire();
       if (!written) return;
     }
   }
@@ -247,16 +247,16 @@ class GrpcClient final : public CoordinatorClient {
   EventLoop& loop_;
   const std::shared_ptr<Shared> shared_;
 
-  mutable std::mutex mutex_;  // guards what follows
-  std::condition_variable changed_;
-  std::string address_;
-  bool redirected_ = false;
-  bool closing_ = false;   // no new stream; the present one ends when all is written
-  bool stopping_ = false;  // and not even that
-  bool connected_ = false;
-  grpc::ClientContext* context_ = nullptr;
-  std::deque<v1::NodeMessage> queue_;
-  Status last_error_ = Error(StatusCode::kUnavailable, "not connected yet");
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::string address_ ABSL_GUARDED_BY(mutex_);
+  bool redirected_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;   // no new stream; the present one ends when all is written
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;  // and not even that
+  bool connected_ ABSL_GUARDED_BY(mutex_) = false;
+  grpc::ClientContext* context_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  std::deque<v1::NodeMessage> queue_ ABSL_GUARDED_BY(mutex_);
+  Status last_error_ ABSL_GUARDED_BY(mutex_) = Error(StatusCode::kUnavailable, "not connected yet");
   MonotonicTime log_refusal_again_{};  // of the client's thread
 
   std::thread thread_;

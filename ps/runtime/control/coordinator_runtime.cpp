@@ -37,7 +37,7 @@ StatusOr<std::unique_ptr<CoordinatorRuntime>> CoordinatorRuntime::Start(const Op
                                                                         const TimeSource& time) {
   std::unique_ptr<CoordinatorRuntime> runtime(new CoordinatorRuntime(options, time));
   CoordinatorRuntime* self = runtime.get();
-  std::lock_guard lock(runtime->mutex_);  // a first step waits until the service it answers through is in place
+  const MutexLock lock(runtime->mutex_);  // a first step waits until the service it answers through is in place
   ASSIGN_OR_RETURN(runtime->service_,
                    CoordinatorService::Start(
                        options.bind_address, options.port, *runtime->loop_,
@@ -72,23 +72,23 @@ CoordinatorRuntime::~CoordinatorRuntime() {
 }
 
 std::optional<CoordinatorRecord> CoordinatorRuntime::Supersede() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   superseded_ = true;
   return core_.LastRecord();
 }
 
 bool CoordinatorRuntime::superseded() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return superseded_;
 }
 
 JobProgress CoordinatorRuntime::progress() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return core_.progress();
 }
 
 JobProgress CoordinatorRuntime::Report(v1::WindowReport* to) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   JobProgress progress = core_.progress();
   *to->mutable_leader_lease() = LeaseToProto(progress, term_);
   if (progress.taking_over) return progress;
@@ -97,8 +97,7 @@ JobProgress CoordinatorRuntime::Report(v1::WindowReport* to) const {
   return progress;
 }
 
-// Under mutex_. Not after every step: a job of many workers takes thousands of steps a second, and a look passes over
-// all members.
+// Not after every step: a job of many workers takes thousands of steps a second, and a look passes over all members.
 bool CoordinatorRuntime::IsUrgent(MonotonicTime now) {
   constexpr Duration kEvery = std::chrono::milliseconds(100);
   if (now - urgent_checked_ < kEvery) return false;
@@ -129,7 +128,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   bool lease_changed = false;
   JobEnd end;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (superseded_) return;
     const MonotonicTime now = time_.Now();
     core_.Step(std::move(input), now, out);
@@ -178,7 +177,7 @@ void CoordinatorRuntime::CommitCheckpoint(CheckpointCommit commit) {
     }
     if (status.ok() && !commit.record.synchronization.empty()) {  // else a program has saved its tables
       const Manifest& manifest = *checkpoints_.last();
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       checkpoint_ = {.directory = commit.directory,
                      .complete_at = WallTime(std::chrono::seconds(manifest.written_at)),
                      .bytes = manifest.bytes(),

@@ -4,12 +4,12 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/checkpoint/background.h"
@@ -54,7 +54,7 @@ class CoordinatorRuntime {
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
-  bool IsUrgent(MonotonicTime now);
+  bool IsUrgent(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Arm(MonotonicTime wake);
   void BeginCheckpoint(const CheckpointOrder& order);
   void CommitCheckpoint(CheckpointCommit commit);
@@ -63,20 +63,22 @@ class CoordinatorRuntime {
   const uint32_t term_;
   RejectionLog rejections_;
   const std::function<void()> on_lease_changed_;
-  mutable std::mutex mutex_;  // guards superseded_, core_ and checkpoint_
-  bool superseded_ = false;
-  CoordinatorCore core_;
-  std::optional<WrittenCheckpoint> checkpoint_;  // the newest that this coordinator has completed
-  // What is reported before a window ends; guarded by mutex_, as looked at last.
+  mutable Mutex mutex_;
+  bool superseded_ ABSL_GUARDED_BY(mutex_) = false;
+  CoordinatorCore core_ ABSL_GUARDED_BY(mutex_);
+  // The newest that this coordinator has completed.
+  std::optional<WrittenCheckpoint> checkpoint_ ABSL_GUARDED_BY(mutex_);
+  // What is reported before a window ends, as looked at last.
   struct Urgent {
     bool lease_held = true;
     std::vector<uint32_t> wanted_voters;
     bool formed = false;  // all servers have joined once
     bool goal_reached = false, closed = false;
     bool operator==(const Urgent&) const = default;
-  } urgent_;
-  MonotonicTime urgent_checked_{};  // guarded by mutex_
-  CommandId last_command_;          // of the loop, as is what follows
+  };
+  Urgent urgent_ ABSL_GUARDED_BY(mutex_);
+  MonotonicTime urgent_checked_ ABSL_GUARDED_BY(mutex_){};
+  CommandId last_command_;  // of the loop, as is what follows
   std::unordered_map<CommandId, OnResult> commands_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;

@@ -2,13 +2,13 @@
 
 #include <atomic>
 #include <deque>
-#include <mutex>
 #include <unordered_map>
 
 #include <grpcpp/grpcpp.h>
 
 #include "attune/v1/coordinator.grpc.pb.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/net/grpc_port.h"
 #include "base/time_source.h"
 #include "proto/contract.h"
@@ -35,10 +35,10 @@ struct Hub {
   const CoordinatorService::Events events;
   const uint32_t term;
   std::atomic<bool> alive = true;
-  std::mutex mutex;
-  std::unordered_map<ConnectionId, Connection*> connections;  // entered and left under `mutex`
-  uint64_t last_id = 0;
-  MonotonicTime log_refusals_again{};
+  Mutex mutex;
+  std::unordered_map<ConnectionId, Connection*> connections ABSL_GUARDED_BY(mutex);  // entered and left under `mutex`
+  uint64_t last_id ABSL_GUARDED_BY(mutex) = 0;
+  MonotonicTime log_refusals_again ABSL_GUARDED_BY(mutex){};
 
   // The loop has handled what came before.
   void ReadNext(ConnectionId id);
@@ -59,9 +59,9 @@ bool IsOfAnotherRelease(const v1::NodeMessage& message) {
 class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::CoordinatorMessage> {
  public:
   Connection(std::shared_ptr<Hub> hub, grpc::CallbackServerContext* context) : hub_(std::move(hub)), context_(context) {
-    const std::lock_guard made(mutex_);  // hands what is made here to the threads of the callbacks
+    const MutexLock made(mutex_);  // hands what is made here to the threads of the callbacks
     {
-      std::lock_guard lock(hub_->mutex);
+      const MutexLock lock(hub_->mutex);
       id_ = ConnectionId(++hub_->last_id);
       hub_->connections[id_] = this;
     }
@@ -78,7 +78,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   }
 
   void Close() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closing_ = true;
     FinishWhenIdle();
   }
@@ -101,12 +101,12 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   }
 
   void Read() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!finished_) StartRead(&incoming_);
   }
 
   void OnWriteDone(bool ok) override {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     queued_bytes_ -= queue_.front().ByteSizeLong();
     queue_.pop_front();
     if (!ok) {
@@ -120,9 +120,9 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   void OnCancel() override { Close(); }
 
   void OnDone() override {
-    { const std::lock_guard lock(mutex_); }  // after whatever the other callbacks did
+    { const MutexLock lock(mutex_); }  // after whatever the other callbacks did
     {
-      std::lock_guard lock(hub_->mutex);
+      const MutexLock lock(hub_->mutex);
       hub_->connections.erase(id_);
     }
     Notify([id = id_](const CoordinatorService::Events& events) { events.on_closed(id); });
@@ -140,7 +140,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
 
   // False: too much waits.
   bool Enqueue(v1::CoordinatorMessage message) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closing_) return true;
     const size_t bytes = message.ByteSizeLong();
     if (queue_.size() >= CoordinatorService::kUnsentMax ||
@@ -155,8 +155,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
     return true;
   }
 
-  // Requires mutex_.
-  void FinishWhenIdle() {
+  void FinishWhenIdle() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (finished_ || !queue_.empty()) return;
     finished_ = true;
     Finish(grpc::Status::OK);
@@ -166,15 +165,15 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
   grpc::CallbackServerContext* const context_;  // lives until OnDone
   ConnectionId id_;
   v1::NodeMessage incoming_;
-  std::mutex mutex_;                          // guards what follows
-  std::deque<v1::CoordinatorMessage> queue_;  // the first is being written
-  size_t queued_bytes_ = 0;
-  bool closing_ = false;
-  bool finished_ = false;
+  Mutex mutex_;
+  std::deque<v1::CoordinatorMessage> queue_ ABSL_GUARDED_BY(mutex_);  // the first is being written
+  size_t queued_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 void Hub::ReadNext(ConnectionId id) {
-  std::lock_guard lock(mutex);
+  const MutexLock lock(mutex);
   const auto it = connections.find(id);
   if (it != connections.end()) it->second->Read();
 }
@@ -203,7 +202,7 @@ class Attendance final : public v1::Coordinator::CallbackService {
 
  private:
   bool Full() {
-    std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     return hub_->connections.size() >= CoordinatorService::kConnectionsMax;
   }
 
@@ -211,7 +210,7 @@ class Attendance final : public v1::Coordinator::CallbackService {
   void LogRefusal(const std::string& from, const Status& reason) {
     const MonotonicTime now = hub_->loop.time().Now();
     {
-      std::lock_guard lock(hub_->mutex);
+      const MutexLock lock(hub_->mutex);
       if (now < hub_->log_refusals_again) return;
       hub_->log_refusals_again = now + std::chrono::seconds(1);
     }
@@ -265,12 +264,12 @@ class GrpcService final : public CoordinatorService {
   }
 
   void Send(ConnectionId to, const Message& message) override {
-    std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     const auto it = hub_->connections.find(to);
     if (it != hub_->connections.end()) it->second->Send(message);
   }
   void Close(ConnectionId connection) override {
-    std::lock_guard lock(hub_->mutex);
+    const MutexLock lock(hub_->mutex);
     const auto it = hub_->connections.find(connection);
     if (it != hub_->connections.end()) it->second->Close();
   }

@@ -87,7 +87,7 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
 }
 
 void AnswerBox::Put(uint64_t directive, const Status& status, const std::string& text) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!wake_ || answers_.size() >= kAnswersMax) return;
   Answer answer{directive, status.ok(), status.ok() ? text : std::string(Message(status))};
   if (answer.text.size() > kTextBytesMax) answer.text.resize(kTextBytesMax);
@@ -96,12 +96,12 @@ void AnswerBox::Put(uint64_t directive, const Status& status, const std::string&
 }
 
 std::deque<AnswerBox::Answer> AnswerBox::TakeAll() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::exchange(answers_, {});
 }
 
 void AnswerBox::Close() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   wake_ = {};
 }
 

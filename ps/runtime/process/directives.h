@@ -5,9 +5,9 @@
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "ps/core/coordinator/coordinator_commands.h"
 
@@ -45,9 +45,9 @@ class AnswerBox {
   void Close();
 
  private:
-  std::mutex mutex_;
-  std::deque<Answer> answers_;
-  std::function<void()> wake_;
+  Mutex mutex_;
+  std::deque<Answer> answers_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> wake_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attune::ps

@@ -11,7 +11,7 @@ void RejectionLog::Log(std::span<const RejectedMessage> rejected) {
   for (const RejectedMessage& message : rejected) {
     uint64_t count = 0;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const bool full = counts_.size() >= kMembersMax && !counts_.contains(message.from);
       count = ++counts_[full ? NodeId() : message.from];
     }

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <span>
 
+#include "base/mutex.h"
 #include "ps/core/protocol/node_inputs.h"
 
 namespace attune::ps {
@@ -18,8 +18,8 @@ class RejectionLog {
   void Log(std::span<const RejectedMessage> rejected);
 
  private:
-  std::mutex mutex_;
-  std::map<NodeId, uint64_t> counts_;  // by sender; those beyond the first kMembersMax together
+  Mutex mutex_;
+  std::map<NodeId, uint64_t> counts_ ABSL_GUARDED_BY(mutex_);  // by sender; those beyond the first kMembersMax together
 };
 
 }  // namespace attune::ps

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/os/file_descriptor.h"
 #include "proto/contract.h"
 #include "ps/runtime/process/final_report.h"
@@ -36,7 +35,7 @@ class SocketReporter final : public Reporter {
   ~SocketReporter() override {
     answers_->Close();
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
     Wake();
@@ -49,11 +48,12 @@ class SocketReporter final : public Reporter {
     if (const std::string& left_out = message.final().left_out(); !left_out.empty()) {
       log::Warn("parts of the result cannot be reported; the rest is", {{"left_out", left_out}});
     }
-    std::unique_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     final_ = message.SerializeAsString();
     final_delivered_ = false;
     Wake();
-    if (delivered_.wait_for(lock, timeout, [this] { return final_delivered_; })) return OkStatus();
+    const auto delivered = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return final_delivered_; };
+    if (delivered_.WaitFor(mutex_, timeout, delivered)) return OkStatus();
     final_.clear();
     return Error(StatusCode::kUnavailable, "the job's result did not reach the sidecar at '" + options_.socket_path +
                                                "' in time; the operator will not show it");
@@ -95,12 +95,12 @@ class SocketReporter final : public Reporter {
   }
 
   bool Stopping() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return stopping_;
   }
 
   bool FinalWaits() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return !final_.empty() && !final_queued_ && socket_.connected();
   }
 
@@ -127,7 +127,7 @@ class SocketReporter final : public Reporter {
 
   // The final report leaves `final_` only when the kernel holds all of it, so that a lost connection means another try.
   void SendFinal() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (final_.empty() || !socket_.connected()) return;
     if (!final_queued_) final_queued_ = socket_.Send(final_).ok();
     if (!socket_.connected()) {
@@ -136,7 +136,7 @@ class SocketReporter final : public Reporter {
       final_.clear();
       final_queued_ = false;
       final_delivered_ = true;
-      delivered_.notify_all();
+      delivered_.NotifyAll();
     }
   }
 
@@ -155,7 +155,7 @@ class SocketReporter final : public Reporter {
       (void)socket_.ReadSome([this](std::string_view message) { OnDirective(message); });
     }
     if (!socket_.connected()) {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       final_queued_ = false;
     }
   }
@@ -219,12 +219,12 @@ class SocketReporter final : public Reporter {
   uint64_t sequence_ = 0;
   bool refused_ = false;
 
-  std::mutex mutex_;  // guards what follows
-  std::condition_variable delivered_;
-  bool stopping_ = false;
-  std::string final_;  // serialized; empty: none waits
-  bool final_queued_ = false;
-  bool final_delivered_ = false;
+  Mutex mutex_;
+  CondVar delivered_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string final_ ABSL_GUARDED_BY(mutex_);  // serialized; empty: none waits
+  bool final_queued_ ABSL_GUARDED_BY(mutex_) = false;
+  bool final_delivered_ ABSL_GUARDED_BY(mutex_) = false;
 
   std::thread thread_;
 };

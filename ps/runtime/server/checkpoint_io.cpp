@@ -42,10 +42,10 @@ CheckpointIo::~CheckpointIo() {
 }
 
 void CheckpointIo::Cancel() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   stopping_ = true;
   if (throttle_ != nullptr) throttle_->Cancel();
-  called_.notify_all();
+  called_.NotifyAll();
 }
 
 StatusOr<OpenedCheckpoint> OpenToStart(const std::filesystem::path& directory, std::optional<uint64_t> number,
@@ -120,13 +120,13 @@ void CheckpointIo::WriteSnapshot(const SnapshotOrder& order, const std::vector<T
 }
 
 void CheckpointIo::CallOff() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (throttle_ != nullptr) throttle_->Cancel();
 }
 
 std::shared_ptr<Throttle> CheckpointIo::NewThrottle() {
   auto throttle = std::make_shared<Throttle>(options_.bytes_per_second, time_);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (stopping_) throttle->Cancel();
   throttle_ = throttle;
   return throttle;
@@ -148,17 +148,17 @@ Status CheckpointIo::RunOnOwner(const std::function<void()>& task) {
   const auto state = std::make_shared<State>(State::kWaiting);
   options_.post([this, state, &task] {
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (*state == State::kAbandoned) return;
       *state = State::kRunning;
     }
     task();  // its caller waits, so it lives
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     *state = State::kDone;
-    called_.notify_all();
+    called_.NotifyAll();
   });
-  std::unique_lock lock(mutex_);
-  called_.wait(lock, [&] { return *state == State::kDone || (stopping_ && *state == State::kWaiting); });
+  const MutexLock lock(mutex_);
+  while (*state != State::kDone && !(stopping_ && *state == State::kWaiting)) called_.Wait(mutex_);
   if (*state == State::kDone) return OkStatus();
   *state = State::kAbandoned;
   return Error(StatusCode::kCancelled, "the server ends");

@@ -1,17 +1,16 @@
 // What a server does with checkpoints, on a thread of its own: writes its part, loads the rows it is home of.
 #pragma once
 
-#include <condition_variable>
 #include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/checkpoint/background.h"
@@ -73,10 +72,10 @@ class CheckpointIo {
   const TimeSource& time_;
   const Options options_;
   std::optional<OpenedCheckpoint> opened_;  // of the thread; the last one read
-  std::mutex mutex_;                        // guards throttle_, stopping_ and the calls in progress
-  std::condition_variable called_;
-  std::shared_ptr<Throttle> throttle_;
-  bool stopping_ = false;
+  Mutex mutex_;                             // also over the state of a call of RunOnOwner
+  CondVar called_;
+  std::shared_ptr<Throttle> throttle_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<BackgroundThread> thread_;
 };
 

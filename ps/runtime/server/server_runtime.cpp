@@ -27,7 +27,7 @@ ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
 ServerRuntime::~ServerRuntime() {
   std::unique_ptr<Reporter> reporter;
   {
-    const std::lock_guard lock(reporter_mutex_);
+    const MutexLock lock(reporter_mutex_);
     reporter = std::move(reporter_);
   }
   reporter.reset();  // sends the last window; its thread uses what goes below
@@ -50,7 +50,7 @@ Status ServerRuntime::Open() {
                                    .memory_budget = &memory_,
                                    .post = [this](std::function<void()> task) {
                                      loop_->Post([this, task = std::move(task)] {
-                                       std::lock_guard lock(mutex_);  // telemetry looks at the tables too
+                                       const MutexLock lock(mutex_);  // telemetry looks at the tables too
                                        task();
                                      });
                                    }});
@@ -70,8 +70,8 @@ Status ServerRuntime::Open() {
           .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
       if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
     }
-    ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(coordinator, time_));
-    coordinator_runtime_ = std::move(started);
+    const MutexLock lock(coordinator_mutex_);
+    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(coordinator, time_));
     coordinator_address_ = coordinator_runtime_->address();
   }
   closing_ = std::make_unique<BackgroundThread>();
@@ -102,7 +102,7 @@ Status ServerRuntime::Open() {
                                                      .shared_memory = options_.shared_memory},
                                                     *loop_, std::move(events)));
   // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   core_ = std::make_unique<ServerCore>(CoreOptions());
   coordinator_ =
       CoordinatorClient::Start(coordinator_address_, *loop_,
@@ -125,13 +125,13 @@ Status ServerRuntime::Open() {
              return Error(StatusCode::kUnimplemented, "a server cannot leave a running job; its rows would be lost");
            },
        .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }});
-  const std::lock_guard reporter_lock(reporter_mutex_);
+  const MutexLock reporter_lock(reporter_mutex_);
   reporter_ = std::move(reporter);
   return OkStatus();
 }
 
 void ServerRuntime::ReportSoon() {
-  const std::lock_guard lock(reporter_mutex_);
+  const MutexLock lock(reporter_mutex_);
   if (reporter_ != nullptr) reporter_->ReportSoon();
 }
 
@@ -169,7 +169,7 @@ void ServerRuntime::Execute(CoordinatorRuntime& coordinator, Command command, co
 // --- another coordinator
 
 std::shared_ptr<CoordinatorRuntime> ServerRuntime::coordinator_here() const {
-  std::lock_guard lock(coordinator_mutex_);
+  const MutexLock lock(coordinator_mutex_);
   return coordinator_runtime_ == nullptr || coordinator_runtime_->superseded() ? nullptr : coordinator_runtime_;
 }
 
@@ -181,7 +181,7 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   }
   CoordinatorRuntime::Options options;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     options.core.newest_checkpoint = core_->rows().restore_point();
     if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
       return Error(StatusCode::kFailedPrecondition,
@@ -204,7 +204,7 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
   const std::string address = started->address();
   {
-    std::lock_guard lock(coordinator_mutex_);
+    const MutexLock lock(coordinator_mutex_);
     coordinator_runtime_ = std::move(started);
   }
   log::Info("takes over as the job's coordinator", {{"term", wanted.term}, {"address", address}});
@@ -221,12 +221,12 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
 void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
   std::shared_ptr<CoordinatorRuntime> old;
   {
-    std::lock_guard lock(coordinator_mutex_);
+    const MutexLock lock(coordinator_mutex_);
     if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
     old = std::exchange(coordinator_runtime_, nullptr);
   }
   if (std::optional<CoordinatorRecord> record = old->Supersede()) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     core_->KeepRecord(std::move(*record));
   }
   log::Info("no longer the job's coordinator", {{"term", old->term()}});
@@ -256,7 +256,7 @@ StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& s
 void ServerRuntime::Load(const LoadOrder& order) {
   uint32_t shards = 0;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     shards = core_->map().shard_count();
   }
   auto loaded = std::make_shared<TableLoaded>();
@@ -287,7 +287,7 @@ void ServerRuntime::Restore(const RestoreOrder& order) {
   uint32_t shards = 0;
   TableSpec spec;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     shards = core_->map().shard_count();
     spec = core_->tables()[order.table.value() - 1]->spec();
   }
@@ -307,7 +307,7 @@ void ServerRuntime::Step(ServerInput input) {
   MonotonicTime wake;
   NodeId node;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     core_->Step(std::move(input), time_.Now(), out);
     wake = core_->WakeAt();
     node = core_->node();
@@ -350,14 +350,14 @@ void ServerRuntime::Step(ServerInput input) {
 }
 
 void ServerRuntime::End(const Status& status) {
-  std::lock_guard lock(end_mutex_);
+  const MutexLock lock(end_mutex_);
   if (!end_) end_ = status;
-  ended_.notify_all();
+  ended_.NotifyAll();
 }
 
 Status ServerRuntime::Wait() {
-  std::unique_lock lock(end_mutex_);
-  ended_.wait(lock, [this] { return end_.has_value(); });
+  const MutexLock lock(end_mutex_);
+  while (!end_) ended_.Wait(end_mutex_);
   return *end_;
 }
 
@@ -366,7 +366,7 @@ void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCan
 // --- saving: the rows are copied on the loop, a piece at a time between other work, and written elsewhere
 
 void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<TableStore*> stores;
   for (const auto& store : core_->tables()) stores.push_back(store.get());
   checkpoints_->WriteSnapshot(order, stores, [this](SnapshotWritten written) {
@@ -378,12 +378,12 @@ void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
 // --- telemetry
 
 ServerCounters ServerRuntime::counters() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return core_->counters();
 }
 
 uint64_t ServerRuntime::row_count() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   uint64_t rows = 0;
   for (const auto& table : core_->tables()) rows += table == nullptr ? 0 : table->row_count();
   return rows;
@@ -408,7 +408,7 @@ v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
   v1::ServerWindow& server = *window.mutable_server();
   ServerCounters total;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     total = core_->counters();
     for (const auto& table : core_->tables()) {
       if (table == nullptr) continue;

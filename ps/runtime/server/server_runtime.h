@@ -2,14 +2,13 @@
 // loaded on a thread of their own. Everything else happens on one loop thread, each input to completion.
 #pragma once
 
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/checkpoint/background.h"
@@ -98,16 +97,16 @@ class ServerRuntime {
   std::unique_ptr<CheckpointIo> checkpoints_;
   std::string coordinator_address_;
 
-  mutable std::mutex mutex_;  // guards core_
-  std::unique_ptr<ServerCore> core_;
+  mutable Mutex mutex_;
+  std::unique_ptr<ServerCore> core_ ABSL_GUARDED_BY(mutex_) ABSL_PT_GUARDED_BY(mutex_);
 
   // Of the loop.
   MonotonicTime armed_ = kNever;
   RejectionLog rejections_;
 
-  std::mutex end_mutex_;  // guards end_
-  std::condition_variable ended_;
-  std::optional<Status> end_;
+  Mutex end_mutex_;
+  CondVar ended_;
+  std::optional<Status> end_ ABSL_GUARDED_BY(end_mutex_);
 
   // Of the reporter's thread: reports of processes that are gone, from before this server was asked to run the
   // coordinator; then what the last window ended with.
@@ -117,15 +116,15 @@ class ServerRuntime {
   MonotonicTime reported_at_;
   uint64_t reported_moved_ = 0;
 
-  mutable std::mutex coordinator_mutex_;  // guards coordinator_runtime_
-  std::shared_ptr<CoordinatorRuntime> coordinator_runtime_;
+  mutable Mutex coordinator_mutex_;
+  std::shared_ptr<CoordinatorRuntime> coordinator_runtime_ ABSL_GUARDED_BY(coordinator_mutex_);
   std::unique_ptr<BackgroundThread> closing_;  // of coordinators that have ended
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<TcpTransport> transport_;
   std::unique_ptr<CoordinatorClient> coordinator_;
-  std::mutex reporter_mutex_;
-  std::unique_ptr<Reporter> reporter_;  // guarded by reporter_mutex_
+  Mutex reporter_mutex_;
+  std::unique_ptr<Reporter> reporter_ ABSL_GUARDED_BY(reporter_mutex_);
 };
 
 }  // namespace attune::ps

@@ -138,8 +138,9 @@ void DataLeaseRange::State::Take(const LeaseResult& lease) {
 
 // What has been granted by now, without waiting for more. While another thread asks, that one takes what there is.
 void DataLeaseRange::State::TakeDue() {
-  const std::unique_lock lock(due->mutex, std::try_to_lock);
-  if (!lock.owns_lock() || due->ended) return;
+  if (!due->mutex.try_lock()) return;
+  const MutexLock lock(due->mutex, std::adopt_lock);
+  if (due->ended) return;
   if (runtime->draining()) return attune::ps::ReturnAhead(*due, *runtime);  // the program cannot see that by it
   if (!due->opened) {
     if (const Status status = Open(); !status.ok()) {
@@ -149,7 +150,9 @@ void DataLeaseRange::State::TakeDue() {
     due->opened = true;
     due->id = id;
   }
-  const auto ask = [&] { due->ahead = runtime->Submit(LeaseCall{.data_set = due->id}, call_timeout); };
+  const auto ask = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(due->mutex) {
+    due->ahead = runtime->Submit(LeaseCall{.data_set = due->id}, call_timeout);
+  };
   if (due->ahead == nullptr) ask();
   if (!due->ahead->done()) return;
   const std::shared_ptr<Future::State> answer = std::exchange(due->ahead, nullptr);

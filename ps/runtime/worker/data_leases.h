@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
 #include "attune/ps/session.h"
+#include "base/mutex.h"
 #include "ps/runtime/worker/worker_runtime.h"
 
 namespace attune::ps {
@@ -37,14 +37,14 @@ struct DataLease::State {
 // it, so that a range which finds none costs nothing. Of one session and data set; externally synchronized like its
 // ranges.
 struct DueLeases {
-  std::mutex mutex;
-  bool opened = false;
-  bool ended = false;  // none is ever due again
-  DataSetId id;
-  std::shared_ptr<Future::State> ahead;
+  Mutex mutex;
+  bool opened ABSL_GUARDED_BY(mutex) = false;
+  bool ended ABSL_GUARDED_BY(mutex) = false;  // none is ever due again
+  DataSetId id ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<Future::State> ahead ABSL_GUARDED_BY(mutex);
 };
 // No range asks any more: what was granted meanwhile goes back.
-void ReturnAhead(DueLeases& due, WorkerRuntime& runtime);
+void ReturnAhead(DueLeases& due, WorkerRuntime& runtime) ABSL_EXCLUSIVE_LOCKS_REQUIRED(due.mutex);
 
 struct DataLeaseRange::State {
   // `due` of a data set `when_due`, else null.

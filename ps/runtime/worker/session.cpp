@@ -6,11 +6,11 @@
 #include <cmath>
 #include <filesystem>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "base/fit_text.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/os/boot_time.h"
 #include "base/os/signal_watcher.h"
 #include "proto/contract.h"
@@ -42,7 +42,10 @@ class WorkerSession final : public Session {
 
   ~WorkerSession() override {
     if (joined_) {
-      for (const auto& [name, due] : due_) ReturnAhead(*due, *runtime_);
+      for (const auto& [name, due] : due_) {
+        const MutexLock lock(due->mutex);
+        ReturnAhead(*due, *runtime_);
+      }
       const LeaveMark mark = LeaveMark::OfProcess();
       mark.Write();
       const auto left = runtime_->Submit(LeaveCall{.drained = runtime_->draining()}, options_.call_timeout);
@@ -95,7 +98,7 @@ class WorkerSession final : public Session {
   DataLeaseRange DataLeases(std::string_view data_set, const DataSetOptions& options) override {
     std::shared_ptr<DueLeases> due;
     if (options.when_due) {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       std::shared_ptr<DueLeases>& kept = due_[std::string(data_set)];
       if (kept == nullptr) kept = std::make_shared<DueLeases>();
       due = kept;
@@ -129,7 +132,7 @@ class WorkerSession final : public Session {
     }
     const bool finite = std::isfinite(value);
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!metric_names_.contains(text) && metric_names_.size() >= contract::kJobMetricsMax) {
         return Error(StatusCode::kResourceExhausted, "metric \"" + text + "\": this program has reported " +
                                                          std::to_string(metric_names_.size()) +
@@ -206,9 +209,10 @@ class WorkerSession final : public Session {
   const SessionOptions options_;
   const std::shared_ptr<WorkerRuntime> runtime_;
   bool joined_ = false;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<DueLeases>> due_;
-  std::set<std::string> metric_names_, said_not_finite_;
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<DueLeases>> due_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> metric_names_ ABSL_GUARDED_BY(mutex_);
+  std::set<std::string> said_not_finite_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<SignalWatcher> termination_;
 };

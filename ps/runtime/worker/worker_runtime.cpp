@@ -36,7 +36,7 @@ WorkerRuntime::~WorkerRuntime() { Stop(); }
 
 Status WorkerRuntime::Open(const SessionOptions& options) {
   // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   loop_ = EventLoop::Start("attune-worker", time_);
   timer_ = loop_->NewTimer();
   Transport::Events events;
@@ -47,7 +47,7 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
   // Whatever the reason: only the coordinator's word ends a session.
   events.on_disconnected = [this](NodeId peer, const Status&) { Submit(PeerDisconnected{peer}); };
   events.place = [this](NodeId from, RequestId request, size_t values) -> std::span<float> {
-    std::lock_guard at_core(mutex_);
+    const MutexLock at_core(mutex_);
     return stopped_ ? std::span<float>() : core_.PlaceOf(from, request, values);
   };
   ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid,
@@ -75,13 +75,13 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
 void WorkerRuntime::Stop() {
   std::vector<std::pair<CallId, Pending>> open;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopped_) return;
     stopped_ = true;
     open.assign(pending_.begin(), pending_.end());
     pending_.clear();
   }
-  room_.notify_all();
+  room_.NotifyAll();
   for (const auto& [call, state] : open) {
     (void)Complete(state, Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
   }
@@ -94,9 +94,9 @@ void WorkerRuntime::Stop() {
 }
 
 void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallId), const Pending& state) {
-  std::unique_lock lock(mutex_);
+  ReleasableMutexLock lock(mutex_);
   if (stopped_) {
-    lock.unlock();
+    lock.Release();
     (void)state->Complete(Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
     return;
   }
@@ -104,33 +104,39 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
   set_id(input, last_call_);
   state->call = last_call_;
   pending_.emplace(last_call_, state);
-  StepAndDispatch(std::move(lock), std::move(input));
+  Turn turn;
+  Step(std::move(input), turn);
+  lock.Release();
+  EndTurn(turn);
 }
 
 bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return !stopped_ && core_.PullHere(table, keys, rows);
 }
 
 std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key> keys,
                                               std::span<const float> gradients) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return stopped_ ? std::nullopt : core_.PushHere(table, keys, gradients);
 }
 
 void WorkerRuntime::Submit(WorkerInput input) {
-  std::unique_lock lock(mutex_);
-  if (!stopped_) StepAndDispatch(std::move(lock), std::move(input));
+  Turn turn;
+  {
+    const MutexLock lock(mutex_);
+    if (stopped_) return;
+    Step(std::move(input), turn);
+  }
+  EndTurn(turn);
 }
 
-void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInput input) {
-  WorkerOutputs out;
-  core_.Step(std::move(input), time_.Now(), out);
-  std::vector<Pending> ended;
-  ended.reserve(out.completions.size());
-  for (const Completion& completion : out.completions) {
+void WorkerRuntime::Step(WorkerInput input, Turn& turn) {
+  core_.Step(std::move(input), time_.Now(), turn.out);
+  turn.ended.reserve(turn.out.completions.size());
+  for (const Completion& completion : turn.out.completions) {
     const auto it = pending_.find(completion.call);
-    ended.push_back(it == pending_.end() ? nullptr : std::move(it->second));
+    turn.ended.push_back(it == pending_.end() ? nullptr : std::move(it->second));
     if (it != pending_.end()) pending_.erase(it);
   }
   if (const MonotonicTime wake = core_.WakeAt(); wake < armed_) {
@@ -138,16 +144,17 @@ void WorkerRuntime::StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInp
     loop_->Post([this, wake] { timer_->SetAt(wake, [this] { OnTimer(); }); });
   }
   if (core_.node() != NodeId()) transport_->SetSelf(core_.node());
-  if (waiting_for_room_ > 0) room_.notify_all();
+  if (waiting_for_room_ > 0) room_.NotifyAll();
   ++dispatching_;  // Stop waits for callers that are past this point
-  lock.unlock();
+}
 
-  Dispatch(out);
+void WorkerRuntime::EndTurn(Turn& turn) {
+  Dispatch(turn.out);
   // What completes calls uses transport and loop too: a thread of the program that waits may drive it.
-  for (size_t i = 0; i < ended.size(); ++i) {
-    if (ended[i] != nullptr) Finish(ended[i], std::move(out.completions[i]));
+  for (size_t i = 0; i < turn.ended.size(); ++i) {
+    if (turn.ended[i] != nullptr) Finish(turn.ended[i], std::move(turn.out.completions[i]));
   }
-  if (!ended.empty() && !loop_->InLoop()) loop_->Wake();
+  if (!turn.ended.empty() && !loop_->InLoop()) loop_->Wake();
   if (--dispatching_ == 0) dispatching_.notify_all();
 }
 
@@ -174,7 +181,7 @@ void WorkerRuntime::Dispatch(WorkerOutputs& out) {
   if (out.goal_reached) log::Info("the job's goal is reached", {{"reason", *out.goal_reached}});
   if (out.lost) {
     log::Error("the session is lost", {{"reason", *out.lost}});
-    room_.notify_all();
+    room_.NotifyAll();
   }
 }
 
@@ -201,7 +208,7 @@ void WorkerRuntime::GiveUp(const Pending& pull) {
 
 void WorkerRuntime::OnTimer() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     armed_ = kNever;
   }
   Submit(Timer{});
@@ -210,7 +217,7 @@ void WorkerRuntime::OnTimer() {
 std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
   NodeId server;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     server = core_.only_server();
     if (stopped_ || server == NodeId()) return nullptr;
     ++dispatching_;
@@ -221,23 +228,25 @@ std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
 }
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
-  const auto has_room = [&] { return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max; };
-  std::unique_lock lock(mutex_);
+  const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max;
+  };
+  ReleasableMutexLock lock(mutex_);
   if (has_room()) return core_.status();
   const MonotonicTime until = time_.Now() + timeout;
   ++waiting_for_room_;
-  lock.unlock();
+  lock.Release();
   // Acknowledgements are handled here meanwhile, unless another thread does. The core's heartbeat ends a sleep within
   // a second, so that the deadline is seen.
   const auto ended = [&] {
-    std::lock_guard at_core(mutex_);
+    const MutexLock at_core(mutex_);
     return has_room() || time_.Now() >= until;
   };
   loop_->WaitFor(ended, [&] {
-    std::unique_lock at_core(mutex_);
-    room_.wait_for(at_core, until - time_.Now(), has_room);
+    const MutexLock at_core(mutex_);
+    room_.WaitFor(mutex_, until - time_.Now(), has_room);
   });
-  lock.lock();
+  lock.Acquire();
   --waiting_for_room_;
   if (!has_room()) {
     return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.open_pushes()) +
@@ -251,7 +260,7 @@ void WorkerRuntime::RequestDrain(const std::string& reason) {
   log::Info("asked to leave; no more data leases are taken", {{"reason", reason}});
   std::vector<std::weak_ptr<Future::State>> states;
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     states.swap(interrupted_by_drain_);
   }
   for (const auto& weak : states) {
@@ -261,7 +270,7 @@ void WorkerRuntime::RequestDrain(const std::string& reason) {
 
 void WorkerRuntime::InterruptOnDrain(const Pending& state) {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::erase_if(interrupted_by_drain_, [](const auto& weak) { return weak.expired(); });
     interrupted_by_drain_.push_back(state);
   }
@@ -270,27 +279,27 @@ void WorkerRuntime::InterruptOnDrain(const Pending& state) {
 }
 
 Status WorkerRuntime::status() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return core_.status();
 }
 
 uint64_t WorkerRuntime::clock() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return core_.steps();
 }
 
 Staleness WorkerRuntime::TakeStaleness() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return core_.TakeStaleness();
 }
 
 size_t WorkerRuntime::open_pushes() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return core_.open_pushes();
 }
 
 Duration WorkerRuntime::CoordinatorSilence(MonotonicTime now) const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return core_.CoordinatorSilence(now);
 }
 

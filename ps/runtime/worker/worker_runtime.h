@@ -4,7 +4,6 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "attune/ps/session.h"
+#include "base/mutex.h"
 #include "base/time_source.h"
 #include "ps/core/worker/worker_core.h"
 #include "ps/runtime/control/coordinator_client.h"
@@ -97,8 +97,14 @@ class WorkerRuntime {
   WorkerRuntime(const SessionOptions& options, const TimeSource& time);
   Status Open(const SessionOptions& options);
   void Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallId), const Pending& state);
-  // Requires the lock; unlocks it, then sends and completes.
-  void StepAndDispatch(std::unique_lock<std::mutex> lock, WorkerInput input);
+  // What a step leaves to be done once the mutex is free again: messages to send, calls to complete.
+  struct Turn {
+    WorkerOutputs out;
+    std::vector<Pending> ended;  // by completion; null: no caller waits for it
+  };
+  void Step(WorkerInput input, Turn& turn) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Exactly once after each Step.
+  void EndTurn(Turn& turn) ABSL_LOCKS_EXCLUDED(mutex_);
   void Dispatch(WorkerOutputs& out);
   void Finish(const Pending& state, Completion completion);
   // Ends a call that did not get its rows: nothing is written to them any more.
@@ -111,16 +117,16 @@ class WorkerRuntime {
   std::atomic<bool> drain_noticed_ = false;
   std::atomic<int> dispatching_ = 0;  // threads that use the transport or the coordinator's client
 
-  mutable std::mutex mutex_;  // guards what follows
-  WorkerCore core_;
-  CallId last_call_;
-  std::unordered_map<CallId, Pending> pending_;
-  std::vector<std::weak_ptr<Future::State>> interrupted_by_drain_;
-  std::condition_variable room_;
-  int waiting_for_room_ = 0;
-  MonotonicTime armed_ = kNever;
+  mutable Mutex mutex_;
+  WorkerCore core_ ABSL_GUARDED_BY(mutex_);
+  CallId last_call_ ABSL_GUARDED_BY(mutex_);
+  std::unordered_map<CallId, Pending> pending_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<Future::State>> interrupted_by_drain_ ABSL_GUARDED_BY(mutex_);
+  CondVar room_;
+  int waiting_for_room_ ABSL_GUARDED_BY(mutex_) = 0;
+  MonotonicTime armed_ ABSL_GUARDED_BY(mutex_) = kNever;
   RejectionLog rejections_;
-  bool stopped_ = false;
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 
   // Set once in Open; destroyed in the order of Stop.
   std::shared_ptr<EventLoop> loop_;

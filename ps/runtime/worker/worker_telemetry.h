@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/runtime/process/window.h"
@@ -20,15 +20,15 @@ class WaitMeter {
   const TimeSource& time() const { return time_; }
 
   void AddPull(uint64_t keys) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     window_.AddPull(keys);
   }
   void AddPush(uint64_t keys) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     window_.AddPush(keys);
   }
   void AddWait(bool is_pull, Duration waited) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (is_pull) {
       window_.AddPullWait(waited);
     } else {
@@ -36,39 +36,39 @@ class WaitMeter {
     }
   }
   void EndStep(uint64_t samples, double loss) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     window_.EndStep(time_.Now(), samples, loss);
   }
   void BeginStep() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     window_.BeginStep(time_.Now());
   }
   // What came before the first lease (reading data, building a vocabulary) is no step.
   void StartSteps() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!started_) window_.SkipTo(time_.Now());
     started_ = true;
   }
   // So is what a step was interrupted for, such as an evaluation on the way.
   void SkipToNow() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     window_.SkipTo(time_.Now());
   }
   void SetEpoch(uint64_t epoch) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     epoch_ = epoch;
   }
   void SetSampleUnit(std::string_view unit) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     sample_unit_ = unit.substr(0, kUnitBytesMax);
   }
   void OfferThreads(uint32_t initial, uint32_t most) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     threads_max_ = std::max(most, uint32_t{1});
     threads_wanted_ = threads_ = std::clamp(initial, uint32_t{1}, threads_max_);
   }
   Status WantThreads(uint32_t count) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (threads_max_ == 0) {
       return Error(StatusCode::kFailedPrecondition,
                    "this worker's program chooses its threads itself; one that calls OfferThreads can be asked");
@@ -82,12 +82,12 @@ class WaitMeter {
   }
   // By the program: what it is given counts as what it computes with.
   uint32_t TakeThreads() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return threads_ = threads_wanted_;
   }
   // What it has counted since the last call.
   v1::WindowReport Take(MonotonicTime now) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     v1::WindowReport report;
     const WorkerWindowSummary summary = window_.Take(now);
     report.set_duration_seconds(Seconds(summary.duration));
@@ -104,12 +104,14 @@ class WaitMeter {
   static constexpr size_t kUnitBytesMax = 64;
 
   const TimeSource& time_;
-  std::mutex mutex_;
-  WorkerWindowBuilder window_;
-  bool started_ = false;
-  uint64_t epoch_ = 0;
-  std::string sample_unit_ = "samples";
-  uint32_t threads_ = 1, threads_wanted_ = 1, threads_max_ = 0;
+  Mutex mutex_;
+  WorkerWindowBuilder window_ ABSL_GUARDED_BY(mutex_);
+  bool started_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::string sample_unit_ ABSL_GUARDED_BY(mutex_) = "samples";
+  uint32_t threads_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint32_t threads_wanted_ ABSL_GUARDED_BY(mutex_) = 1;
+  uint32_t threads_max_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace attune::ps
