@@ -11,11 +11,12 @@
 
 #include <boost/asio/ssl.hpp>
 #include <charconv>
-#include <condition_variable>
 #include <mutex>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/version.h"
+#include "operator/kube/client/call_gate.h"
 #include "operator/kube/client/http_failure.h"
 
 namespace attune::kube {
@@ -193,41 +194,16 @@ HttpFailure FailureOf(const pplx::task<http::http_response>& task, bool headers_
   }
 }
 
-// Counts what is in flight; closing waits for it.
-class Gate {
- public:
-  explicit Gate(int limit) : limit_(limit) {}
-  bool Enter(SteadyClock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_until(lock, deadline, [&] { return inside_ < limit_; })) return false;
-    ++inside_;
-    return true;
-  }
-  void Leave() {
-    std::lock_guard lock(mutex_);
-    --inside_;
-    changed_.notify_all();
-  }
-  bool WaitEmpty(Duration timeout) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, timeout, [&] { return inside_ == 0; });
-  }
-
- private:
-  const int limit_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int inside_ = 0;
-};
-
 // One unary exchange. Owned by its continuations as well as by the caller, who may leave at the deadline.
 struct Exchange {
-  std::mutex mutex;
-  std::condition_variable changed;
-  // Guarded by mutex.
-  HttpResponse response;
-  bool headers_seen = false, too_large = false, ended = false, failed = false;
-  HttpFailure failure;
+  Mutex mutex;
+  CondVar changed;
+  HttpResponse response ABSL_GUARDED_BY(mutex);
+  bool headers_seen ABSL_GUARDED_BY(mutex) = false;
+  bool too_large ABSL_GUARDED_BY(mutex) = false;
+  bool ended ABSL_GUARDED_BY(mutex) = false;
+  bool failed ABSL_GUARDED_BY(mutex) = false;
+  HttpFailure failure ABSL_GUARDED_BY(mutex);
 };
 
 // One stream in flight.
@@ -235,14 +211,15 @@ struct StreamState {
   HttpStreamHandlers handlers;
   std::string server;
   pplx::cancellation_token_source cancel;
-  std::mutex mutex;  // held while a handler runs: orders head before bytes before end
-  std::condition_variable changed;
-  // Guarded by mutex.
-  std::string early;  // body bytes that overtook the head
-  bool head_seen = false, abandoned = false, ended = false;
+  Mutex mutex;  // held while a handler runs: orders head before bytes before end
+  CondVar changed;
+  std::string early ABSL_GUARDED_BY(mutex);  // body bytes that overtook the head
+  bool head_seen ABSL_GUARDED_BY(mutex) = false;
+  bool abandoned ABSL_GUARDED_BY(mutex) = false;
+  bool ended ABSL_GUARDED_BY(mutex) = false;
 
   bool OnBytes(std::string_view bytes) {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     if (abandoned) return false;
     if (!head_seen) {
       if (early.size() + bytes.size() > kEarlyBytesMax) return false;
@@ -252,20 +229,24 @@ struct StreamState {
     if (!handlers.on_bytes(bytes)) abandoned = true;
     return !abandoned;
   }
+  bool SawHead() {
+    const MutexLock lock(mutex);
+    return head_seen;
+  }
   void OnHead(const HttpHead& head) {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     head_seen = true;
     handlers.on_head(head);
     if (!early.empty() && !handlers.on_bytes(early)) abandoned = true;
     early = {};
   }
   void OnEnd(const Status& status) {
-    std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     handlers.on_end(abandoned
                         ? Error(StatusCode::kCancelled, "API server " + server + ": stream abandoned by its receiver")
                         : status);
     ended = true;
-    changed.notify_all();
+    changed.NotifyAll();
   }
 };
 
@@ -274,8 +255,8 @@ class CpprestStream final : public HttpStream {
   explicit CpprestStream(std::shared_ptr<StreamState> state) : state_(std::move(state)) {}
   ~CpprestStream() override {
     state_->cancel.cancel();
-    std::unique_lock lock(state_->mutex);
-    state_->changed.wait(lock, [&] { return state_->ended; });
+    const MutexLock lock(state_->mutex);
+    while (!state_->ended) state_->changed.Wait(state_->mutex);
   }
 
  private:
@@ -286,7 +267,7 @@ class CpprestTransport final : public HttpTransport {
  public:
   explicit CpprestTransport(const HttpTarget& target)
       : target_(target),
-        gate_(std::make_shared<Gate>(kCallsInFlightMax)),
+        gate_(std::make_shared<CallGate>(kCallsInFlightMax)),
         unary_(target.server, MakeConfig(target, kUnaryIdleTimeout)) {}
 
   ~CpprestTransport() override {
@@ -310,7 +291,7 @@ class CpprestTransport final : public HttpTransport {
                                                         request.path +
                                                         " had no answer within its deadline; the outcome is open");
       }
-      std::lock_guard lock(exchange->mutex);
+      const MutexLock lock(exchange->mutex);
       if (exchange->too_large) {
         return Error(StatusCode::kResourceExhausted, "API server " + target_.server + ": answer to " + request.path +
                                                          " is larger than " + std::to_string(body_bytes_max) +
@@ -340,7 +321,7 @@ class CpprestTransport final : public HttpTransport {
           })
           .then([state](const pplx::task<http::http_response>& task) {
             bool failed = false;
-            HttpFailure failure = FailureOf(task, state->head_seen, failed);
+            HttpFailure failure = FailureOf(task, state->SawHead(), failed);
             state->OnEnd(failed ? ToStatus(failure, state->server) : OkStatus());
           });
     } catch (const std::exception& e) {
@@ -357,7 +338,7 @@ class CpprestTransport final : public HttpTransport {
     auto exchange = std::make_shared<Exchange>();
     http::http_request built = BuildRequest(request);
     built.set_response_stream(MakeSinkStream([exchange, body_bytes_max](std::string_view bytes) {
-      std::lock_guard lock(exchange->mutex);
+      const MutexLock lock(exchange->mutex);
       std::string& body = exchange->response.body;
       exchange->too_large = body.size() + bytes.size() > body_bytes_max;
       if (!exchange->too_large) body.append(bytes);
@@ -368,7 +349,7 @@ class CpprestTransport final : public HttpTransport {
     unary_.request(built, cancel.get_token())
         .then([exchange](http::http_response response) {
           {
-            std::lock_guard lock(exchange->mutex);
+            const MutexLock lock(exchange->mutex);
             exchange->response.head = HeadOf(response);
             exchange->headers_seen = true;
           }
@@ -376,20 +357,22 @@ class CpprestTransport final : public HttpTransport {
         })
         .then([exchange, gate = gate_](const pplx::task<http::http_response>& task) {
           gate->Leave();
-          std::lock_guard lock(exchange->mutex);
+          const MutexLock lock(exchange->mutex);
           exchange->failure = FailureOf(task, exchange->headers_seen, exchange->failed);
           exchange->ended = true;
-          exchange->changed.notify_all();
+          exchange->changed.NotifyAll();
         });
-    std::unique_lock lock(exchange->mutex);
-    if (exchange->changed.wait_until(lock, deadline, [&] { return exchange->ended; })) return exchange;
-    lock.unlock();
+    const auto ended = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(exchange->mutex) { return exchange->ended; };
+    {
+      const MutexLock lock(exchange->mutex);
+      if (exchange->changed.WaitUntil(exchange->mutex, deadline, ended)) return exchange;
+    }
     cancel.cancel();
     return nullptr;
   }
 
   const HttpTarget target_;
-  const std::shared_ptr<Gate> gate_;
+  const std::shared_ptr<CallGate> gate_;
   http::client::http_client unary_;
 };
 

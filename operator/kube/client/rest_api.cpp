@@ -1,12 +1,11 @@
 #include "operator/kube/client/rest_api.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
 
 #include "base/check.h"
+#include "base/mutex.h"
 #include "operator/kube/client/api_error.h"
 #include "operator/kube/client/http_transport.h"
 #include "operator/kube/client/resource_path.h"
@@ -29,35 +28,35 @@ class PieceQueue {
  public:
   // False when it is full or closed.
   bool Push(std::string piece) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (closed_ || bytes_ + piece.size() > kQueuedBytesMax) return false;
     bytes_ += piece.size();
     pieces_.push_back(std::move(piece));
-    changed_.notify_one();
+    changed_.NotifyOne();
     return true;
   }
   // No more pieces; those queued are still handed out.
   void End(Status status) {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_) return;
     ended_ = true;
     status_ = std::move(status);
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   // Drops what is queued and wakes the reader.
   void Close() {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   // The next piece; nullopt at the end, when closed, or at the deadline.
   std::optional<std::string> Pop(
       std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max()) {
-    std::unique_lock lock(mutex_);
-    auto ready = [&] { return closed_ || ended_ || !pieces_.empty(); };
+    const MutexLock lock(mutex_);
+    const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return closed_ || ended_ || !pieces_.empty(); };
     if (deadline == std::chrono::steady_clock::time_point::max()) {
-      changed_.wait(lock, ready);
-    } else if (!changed_.wait_until(lock, deadline, ready)) {
+      changed_.Wait(mutex_, ready);
+    } else if (!changed_.WaitUntil(mutex_, deadline, ready)) {
       return std::nullopt;
     }
     if (closed_ || pieces_.empty()) return std::nullopt;
@@ -67,23 +66,23 @@ class PieceQueue {
     return piece;
   }
   bool closed() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return closed_;
   }
   // Whether the stream has ended, and how.
   std::optional<Status> end() const {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return ended_ ? std::optional<Status>(status_) : std::nullopt;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::deque<std::string> pieces_;
-  size_t bytes_ = 0;
-  bool closed_ = false, ended_ = false;
-  Status status_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::string> pieces_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 // What a stream's answer is when its status is not 200: collected instead of handed on.

@@ -30,7 +30,7 @@ TokenSource::TokenSource(std::string token, std::string token_file, const TimeSo
     : token_file_(std::move(token_file)), time_(time), token_(std::move(token)) {}
 
 StatusOr<std::string> TokenSource::Get() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (token_file_.empty()) return Trimmed(token_, "credentials");
   MonotonicTime now = time_.Now();
   if (is_fresh_ && now - read_at_ < kReadEvery) return token_;
@@ -50,7 +50,7 @@ StatusOr<std::string> TokenSource::Get() {
 }
 
 bool TokenSource::Invalidate() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   is_fresh_ = false;
   return !token_file_.empty();
 }

@@ -1,9 +1,9 @@
 // The bearer token of a client: fixed, or from a file that is rotated under us (service-account tokens live an hour).
 #pragma once
 
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 
@@ -24,11 +24,10 @@ class TokenSource {
  private:
   const std::string token_file_;
   const TimeSource& time_;
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::string token_;
-  MonotonicTime read_at_{};
-  bool is_fresh_ = false;
+  Mutex mutex_;
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+  MonotonicTime read_at_ ABSL_GUARDED_BY(mutex_){};
+  bool is_fresh_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace attune::kube
