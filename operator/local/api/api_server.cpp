@@ -6,20 +6,17 @@
 
 #include <atomic>
 #include <charconv>
-#include <condition_variable>
 #include <cstdio>
 #include <deque>
-#include <functional>
-#include <list>
 #include <map>
-#include <mutex>
-#include <set>
 #include <thread>
 
 #include "absl/strings/numbers.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/net/connection_limit.h"
 #include "operator/local/api/core_events.h"
+#include "operator/local/api/follower_threads.h"
 #include "operator/local/api/rest_request.h"
 
 namespace attune::local {
@@ -54,54 +51,14 @@ bool SameSecret(std::string_view a, std::string_view b) {
   return difference == 0;
 }
 
-// Threads of log followers: one that has ended is joined when the next starts, the rest by Join(). Thread-safe.
-class FollowerThreads {
- public:
-  explicit FollowerThreads(size_t max) : max_(max) {}
-
-  // False when there are too many, or none may start any more.
-  bool Start(std::function<void()> body) {
-    const std::lock_guard lock(mutex_);
-    followers_.remove_if([](const Follower& follower) { return follower.ended.load(); });
-    if (closed_ || followers_.size() >= max_) return false;
-    Follower& follower = followers_.emplace_back();
-    follower.thread = std::jthread([&follower, body = std::move(body)]() mutable {
-      body();
-      body = nullptr;  // what it holds goes before the thread counts as ended
-      follower.ended = true;
-    });
-    return true;
-  }
-
-  // Waits for all; they must have been asked to end.
-  void Join() {
-    std::list<Follower> last;
-    {
-      const std::lock_guard lock(mutex_);
-      closed_ = true;
-      last.swap(followers_);
-    }
-  }
-
- private:
-  struct Follower {
-    std::atomic<bool> ended = false;
-    std::jthread thread;  // joins
-  };
-  const size_t max_;
-  std::mutex mutex_;  // guards below
-  std::list<Follower> followers_;
-  bool closed_ = false;
-};
-
 struct Shared {
   Shared(ApiServerOptions server_options, kube::Api& served)
       : options(std::move(server_options)), api(served), followers(static_cast<size_t>(options.log_followers_max)) {}
   ApiServerOptions options;
   kube::Api& api;
   std::atomic<size_t> proven = 0;  // connections that have shown the token
-  std::mutex mutex;
-  ConnectionLimit unproven{kUnprovenMax};  // guarded by mutex
+  Mutex mutex;
+  ConnectionLimit unproven ABSL_GUARDED_BY(mutex){kUnprovenMax};
   FollowerThreads followers;
   std::atomic<bool> stopping = false;
 };
@@ -113,7 +70,7 @@ class Session : public std::enable_shared_from_this<Session> {
       : id_(id), stream_(std::move(socket)), shared_(std::move(shared)) {}
   ~Session() {
     if (proven_) --shared_->proven;
-    const std::lock_guard lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     shared_->unproven.Leave(id_);
   }
 
@@ -159,7 +116,7 @@ class Session : public std::enable_shared_from_this<Session> {
       return false;
     }
     proven_ = true;
-    const std::lock_guard lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     shared_->unproven.Leave(id_);
     return true;
   }
@@ -588,6 +545,7 @@ class Server final : public ApiServer {
       return Error(StatusCode::kUnavailable,
                    "cannot listen at " + listen + ": " + error.message() + "; choose another port");
     Accept();
+    const MutexLock lock(mutex_);
     threads_running_ = kThreads;
     for (int i = 0; i < kThreads; ++i) threads_.emplace_back([this] { Run(); });
     return OkStatus();
@@ -601,7 +559,7 @@ class Server final : public ApiServer {
       pause_.cancel();
     });
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       for (const auto& [id, weak] : sessions_) {
         if (const auto session = weak.lock()) session->Close();
       }
@@ -610,8 +568,9 @@ class Server final : public ApiServer {
     // The threads end when the last connection has; should one not end in time, they end after what they do now.
     work_.reset();
     {
-      std::unique_lock lock(mutex_);
-      const bool ended = thread_ended_.wait_for(lock, kCloseTimeout, [this] { return threads_running_ == 0; });
+      const MutexLock lock(mutex_);
+      const bool ended = thread_ended_.WaitFor(
+          mutex_, kCloseTimeout, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return threads_running_ == 0; });
       if (!ended) log::Warn("connections to the local API did not close in time; they are cut", {});
     }
     context_.stop();
@@ -627,9 +586,9 @@ class Server final : public ApiServer {
  private:
   void Run() {
     context_.run();
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --threads_running_;
-    thread_ended_.notify_all();
+    thread_ended_.NotifyAll();
   }
 
   void Accept() {
@@ -656,12 +615,12 @@ class Server final : public ApiServer {
     const auto session = std::make_shared<Session>(id, std::move(socket), shared_);
     std::optional<uint64_t> victim;
     {
-      const std::lock_guard lock(shared_->mutex);
+      const MutexLock lock(shared_->mutex);
       victim = shared_->unproven.Enter(id, peer.address().to_string());
     }
     std::shared_ptr<Session> closed;  // outlives the lock: its end takes locks as well
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       std::erase_if(sessions_, [](const auto& entry) { return entry.second.expired(); });
       if (victim.has_value() && sessions_.contains(*victim)) closed = sessions_[*victim].lock();
       sessions_[id] = session;
@@ -677,10 +636,10 @@ class Server final : public ApiServer {
   tcp::acceptor acceptor_;
   asio::steady_timer pause_{context_};
   uint64_t last_id_ = 0;  // by the accepting handler
-  std::mutex mutex_;      // guards the next three
-  std::condition_variable thread_ended_;
-  std::map<uint64_t, std::weak_ptr<Session>> sessions_;
-  int threads_running_ = 0;
+  Mutex mutex_;
+  CondVar thread_ended_;
+  std::map<uint64_t, std::weak_ptr<Session>> sessions_ ABSL_GUARDED_BY(mutex_);
+  int threads_running_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::thread> threads_;
 };
 
