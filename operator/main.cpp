@@ -1,10 +1,9 @@
 // attune-operator: all controllers against one API server, until SIGTERM.
 #include <CLI/CLI.hpp>
-#include <condition_variable>
 #include <csignal>
-#include <mutex>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/net/http_endpoint.h"
 #include "base/os/signal_watcher.h"
 #include "base/version.h"
@@ -77,25 +76,25 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
 class Running {
  public:
   void Set(std::unique_ptr<controller::Operator> value) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     value_ = std::move(value);
   }
   std::unique_ptr<controller::Operator> Take() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::move(value_);
   }
   // Whether a restart would help. It would not while the API server is away: then the operator is not ready, but
   // healthy.
   HttpPage Healthy() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return Page(value_ == nullptr ? "" : value_->Stuck());
   }
   HttpPage Ready() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return Page(value_ == nullptr ? "starting: the API server has not answered yet" : value_->NotReady());
   }
   HttpPage Metrics() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return {.code = 200,
             .content_type = "text/plain; version=0.0.4; charset=utf-8",
             .body = value_ ? value_->MetricsText() : ""};
@@ -106,8 +105,8 @@ class Running {
     return {.code = problem.empty() ? 200 : 503, .body = problem.empty() ? "ok\n" : problem + "\n"};
   }
 
-  mutable std::mutex mutex_;
-  std::unique_ptr<controller::Operator> value_;
+  mutable Mutex mutex_;
+  std::unique_ptr<controller::Operator> value_ ABSL_GUARDED_BY(mutex_);
 };
 
 // SIGTERM or SIGINT. Thread-safe.
@@ -115,22 +114,22 @@ class StopRequest {
  public:
   bool Watch() {
     watcher_ = SignalWatcher::Install({SIGTERM, SIGINT}, [this](int) {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       requested_ = true;
-      changed_.notify_all();
+      changed_.NotifyAll();
     });
     return watcher_ != nullptr;
   }
   // Whether it came, by the end of `timeout`.
   bool Wait(Duration timeout) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, timeout, [this] { return requested_; });
+    const MutexLock lock(mutex_);
+    return changed_.WaitFor(mutex_, timeout, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requested_; });
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool requested_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  bool requested_ ABSL_GUARDED_BY(mutex_) = false;
   std::unique_ptr<SignalWatcher> watcher_;
 };
 

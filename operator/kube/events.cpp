@@ -145,44 +145,45 @@ EventRecorder::EventRecorder(Api& api, const TimeSource& time, const std::string
 
 EventRecorder::~EventRecorder() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     write_until_ = time_.Now() + kLastWrites;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   thread_.join();
 }
 
 void EventRecorder::Record(const Json& regarding, EventNote note) {
   Occurrence occurrence{Reference(regarding), std::move(note), time_.Now(), time_.WallNow()};
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ++counts_.recorded;
   if (queue_.size() >= kQueueMax || stopping_) {
     ++counts_.dropped;
     return;
   }
   queue_.push_back(std::move(occurrence));
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 bool EventRecorder::Flush(Duration timeout) {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, timeout, [&] { return queue_.empty() && !busy_; });
+  const MutexLock lock(mutex_);
+  return changed_.WaitFor(mutex_, timeout,
+                          [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return queue_.empty() && !busy_; });
 }
 
 EventRecorderCounts EventRecorder::counts() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 
 void EventRecorder::Run() {
-  std::unique_lock lock(mutex_);
+  ReleasableMutexLock lock(mutex_);
   for (;;) {
     MonotonicTime now = time_.Now(), due = series_.NextDue();
     if (queue_.empty() && !stopping_ && due > now) {
       busy_ = false;
-      changed_.notify_all();
-      changed_.wait_for(lock, std::min<Duration>(due == kNever ? kSeriesWindow : due - now, kSeriesWindow));
+      changed_.NotifyAll();
+      changed_.WaitFor(mutex_, std::min<Duration>(due == kNever ? kSeriesWindow : due - now, kSeriesWindow));
       continue;
     }
     if (stopping_ && (queue_.empty() || now >= write_until_)) break;
@@ -194,33 +195,33 @@ void EventRecorder::Run() {
       if (auto call = series_.OnOccurrence(next.regarding, next.note, next.at, next.wall_at))
         calls.push_back(*std::move(call));
     }
-    lock.unlock();
+    lock.Release();
     for (const EventSeries::Call& call : calls) Write(call);
-    lock.lock();
+    lock.Acquire();
   }
   counts_.dropped += queue_.size();
   queue_.clear();
-  bool in_time = time_.Now() < write_until_;
-  lock.unlock();
-  if (in_time) {
+  const MonotonicTime write_until = write_until_;  // does not change any more
+  lock.Release();
+  if (time_.Now() < write_until) {
     for (const EventSeries::Call& call : series_.TakeAll()) {
-      if (time_.Now() < write_until_) Write(call);
+      if (time_.Now() < write_until) Write(call);
     }
   }
-  lock.lock();
+  lock.Acquire();
   busy_ = false;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void EventRecorder::Write(const EventSeries::Call& call) {
   CallOptions options{.timeout = kCallTimeout};
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_) options.timeout = std::clamp<Duration>(write_until_ - time_.Now(), Duration::zero(), kCallTimeout);
   }
   Status status = call.create ? api_.Create(kEvents, call.body, options).status()
                               : api_.Patch(kEvents, call.key, PatchType::kMerge, call.body, "", options).status();
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (status.ok()) {
     ++counts_.written;
   } else {

@@ -2,17 +2,16 @@
 // Record never blocks and never fails: what cannot be written in time is dropped and counted.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <tuple>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
 
@@ -103,13 +102,13 @@ class EventRecorder {
   Api& api_;
   const TimeSource& time_;
   EventSeries series_;  // by the thread only
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::deque<Occurrence> queue_;
-  bool busy_ = false, stopping_ = false;
-  MonotonicTime write_until_ = kNever;
-  EventRecorderCounts counts_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Occurrence> queue_ ABSL_GUARDED_BY(mutex_);
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  MonotonicTime write_until_ ABSL_GUARDED_BY(mutex_) = kNever;
+  EventRecorderCounts counts_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

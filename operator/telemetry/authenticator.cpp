@@ -78,7 +78,7 @@ Status Authenticator::Check(const std::string& token, const v1::SidecarHello& he
                  "no service-account token in the metadata \"authorization: Bearer ...\"");
   }
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!failures_.MayTry(source, time_.Now())) {
       return Error(StatusCode::kResourceExhausted,
                    "too many attempts from " + source + " failed to authenticate; try again in a minute");
@@ -86,7 +86,7 @@ Status Authenticator::Check(const std::string& token, const v1::SidecarHello& he
   }
   const Status status = CheckIdentity(token, hello);
   if (!status.ok() && !IsTransient(status)) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     failures_.Failed(source, time_.Now());
   }
   return status;
@@ -104,12 +104,12 @@ Status Authenticator::CheckIdentity(const std::string& token, const v1::SidecarH
 StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token) {
   const std::string digest = Digest(token);
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const Identity* identity = reviewed_.Find(digest, time_.Now())) return *identity;
     if (const Status* refusal = refused_.Find(digest, time_.Now())) return *refusal;
   }
   StatusOr<Identity> identity = AskForReview(token);
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (identity.ok()) {
     reviewed_.Add(digest, *identity, time_.Now());
   } else if (!IsTransient(identity.status())) {

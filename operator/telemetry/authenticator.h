@@ -4,10 +4,10 @@
 // and again has to wait. Blocking; the service calls it from threads of its own.
 #pragma once
 
-#include <mutex>
 #include <string>
 
 #include "attune/v1/telemetry.pb.h"
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
@@ -48,11 +48,11 @@ class Authenticator {
 
   kube::Api& api_;
   const TimeSource& time_;
-  std::mutex mutex_;
-  // By the token's SHA-256; the last report of the API server. Guarded by mutex_, as all below.
-  ExpiringCache<Identity> reviewed_{kCacheTime, kCacheMax};
-  ExpiringCache<Status> refused_{kRefusedTime, kCacheMax};
-  FailureBudget failures_;
+  Mutex mutex_;
+  // By the token's SHA-256; the last report of the API server.
+  ExpiringCache<Identity> reviewed_ ABSL_GUARDED_BY(mutex_){kCacheTime, kCacheMax};
+  ExpiringCache<Status> refused_ ABSL_GUARDED_BY(mutex_){kRefusedTime, kCacheMax};
+  FailureBudget failures_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace attune::telemetry

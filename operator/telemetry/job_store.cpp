@@ -1,9 +1,10 @@
 #include "operator/telemetry/job_store.h"
 
 #include <algorithm>
-#include <mutex>
 #include <tuple>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace attune::telemetry {
 namespace {
@@ -159,7 +160,7 @@ class Store final : public JobStore {
 
   Status Connected(const v1::SidecarHello& hello, MonotonicTime now) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       ASSIGN_OR_RETURN(Pod * pod, FindOrAdd(hello));
       ++pod->streams;
       pod->sample.connected = true;
@@ -171,7 +172,7 @@ class Store final : public JobStore {
 
   void Disconnected(const v1::SidecarHello& hello, MonotonicTime) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       Pod* pod = Find(hello);
       if (pod == nullptr) return;
       if (pod->streams > 0) --pod->streams;
@@ -184,7 +185,7 @@ class Store final : public JobStore {
   bool Report(const v1::SidecarHello& hello, const v1::PodReport& report, MonotonicTime now) override {
     bool news = false;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       Pod* pod = Find(hello);
       if (pod == nullptr) {
         ++dropped_;
@@ -222,7 +223,7 @@ class Store final : public JobStore {
 
   void Answered(const v1::SidecarHello& hello, const std::string& key, const DirectiveAnswer& answer) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto job = jobs_.find(JobOf(hello));
       if (job == jobs_.end()) return;
       auto& answers = job->second.answers;
@@ -240,7 +241,7 @@ class Store final : public JobStore {
 
   bool Final(const v1::SidecarHello& hello, const v1::FinalReport& report) override {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (Find(hello) == nullptr) {
         ++dropped_;
         return false;
@@ -254,7 +255,7 @@ class Store final : public JobStore {
   JobSample Sample(const JobId& id, MonotonicTime now) const override {
     JobSample sample;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const auto found = jobs_.find(id);
       if (found == jobs_.end()) return sample;
       const Job& job = found->second;
@@ -283,7 +284,7 @@ class Store final : public JobStore {
   }
 
   void Forget(const std::string& name_space, const std::string& name, const std::string& uid_that_stays) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     for (auto job = jobs_.lower_bound({name_space, name, ""});
          job != jobs_.end() && job->first.name_space == name_space && job->first.name == name;) {
       job = job->first.uid == uid_that_stays ? std::next(job) : jobs_.erase(job);
@@ -291,24 +292,24 @@ class Store final : public JobStore {
   }
 
   void OnNews(std::function<void(const std::string&, const std::string&)> call) override {
-    const std::lock_guard lock(news_mutex_);
+    const MutexLock lock(news_mutex_);
     on_news_ = std::move(call);
   }
 
   uint64_t dropped_reports() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return dropped_;
   }
 
  private:
-  Pod* Find(const v1::SidecarHello& hello) {
+  Pod* Find(const v1::SidecarHello& hello) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto job = jobs_.find(JobOf(hello));
     if (job == jobs_.end()) return nullptr;
     const auto pod = job->second.pods.find(hello.pod());
     return pod == job->second.pods.end() || pod->second.uid != hello.pod_uid() ? nullptr : &pod->second;
   }
 
-  StatusOr<Pod*> FindOrAdd(const v1::SidecarHello& hello) {
+  StatusOr<Pod*> FindOrAdd(const v1::SidecarHello& hello) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const JobId id = JobOf(hello);
     RETURN_IF_ERROR(CheckJob(id));
     if (Pod* pod = Find(hello)) return pod;
@@ -331,19 +332,19 @@ class Store final : public JobStore {
     return &pod;
   }
 
-  // Outside mutex_, so that the listener may ask the store.
-  void ReportNews(const v1::SidecarHello& hello) {
-    const std::lock_guard lock(news_mutex_);
+  // The listener may ask the store.
+  void ReportNews(const v1::SidecarHello& hello) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(news_mutex_);
     if (on_news_) on_news_(hello.namespace_(), hello.job());
   }
 
   const JobLookup lookup_;
-  mutable std::mutex mutex_;
-  std::map<JobId, Job> jobs_;  // guarded by mutex_
-  uint64_t dropped_ = 0;       // guarded by mutex_
+  mutable Mutex mutex_;
+  std::map<JobId, Job> jobs_ ABSL_GUARDED_BY(mutex_);
+  uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
 
-  std::mutex news_mutex_;
-  std::function<void(const std::string&, const std::string&)> on_news_;  // guarded by news_mutex_
+  Mutex news_mutex_;
+  std::function<void(const std::string&, const std::string&)> on_news_ ABSL_GUARDED_BY(news_mutex_);
 };
 
 }  // namespace

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <unordered_map>
@@ -18,6 +16,7 @@
 
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/net/connection_limit.h"
 #include "base/net/grpc_port.h"
 #include "base/net/loopback.h"
@@ -76,44 +75,44 @@ class BlockingCalls {
   // Carries out what is queued, then returns.
   ~BlockingCalls() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       stopping_ = true;
     }
-    changed_.notify_all();
+    changed_.NotifyAll();
     for (std::thread& thread : threads_) thread.join();
   }
   // False when too many wait, all together or of that source.
   bool Post(const std::string& source, std::function<void()> call) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (queue_.size() >= kHellosWaitingMax || waiting_[source] >= kHellosWaitingPerSourceMax) return false;
       ++waiting_[source];
       queue_.emplace_back(source, std::move(call));
     }
-    changed_.notify_one();
+    changed_.NotifyOne();
     return true;
   }
 
  private:
   void Run() {
-    std::unique_lock lock(mutex_);
+    ReleasableMutexLock lock(mutex_);
     while (true) {
-      changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+      while (!stopping_ && queue_.empty()) changed_.Wait(mutex_);
       if (queue_.empty()) return;
       auto [source, call] = std::move(queue_.front());
       queue_.pop_front();
       if (--waiting_[source] == 0) waiting_.erase(source);
-      lock.unlock();
+      lock.Release();
       call();
-      lock.lock();
+      lock.Acquire();
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::deque<std::pair<std::string, std::function<void()>>> queue_;  // each with its source
-  std::map<std::string, size_t> waiting_;                            // in the queue, by source
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<std::pair<std::string, std::function<void()>>> queue_ ABSL_GUARDED_BY(mutex_);  // each with its source
+  std::map<std::string, size_t> waiting_ ABSL_GUARDED_BY(mutex_);                            // in the queue, by source
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 
@@ -135,14 +134,13 @@ struct Shared {
   std::unique_ptr<BlockingCalls> calls = std::make_unique<BlockingCalls>(kAuthenticationThreads);
   std::atomic<bool> stopping = false;
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  // Guarded by mutex.
-  uint64_t last_stream = 0;
-  std::map<uint64_t, Stream*> streams;                                  // all that have not ended, by number
-  ConnectionLimit silent{kSilentStreamsMax};                            // of these, those whose hello has not come
-  std::unordered_map<std::string, Stream*> accepted_by_pod;             // by pod uid
-  ExpiringCache<bool> refusals_logged{std::chrono::minutes(1), 1'000};  // by source and kind
+  Mutex mutex;
+  CondVar changed;
+  uint64_t last_stream ABSL_GUARDED_BY(mutex) = 0;
+  std::map<uint64_t, Stream*> streams ABSL_GUARDED_BY(mutex);        // all that have not ended, by number
+  ConnectionLimit silent ABSL_GUARDED_BY(mutex){kSilentStreamsMax};  // of these, those whose hello has not come
+  std::unordered_map<std::string, Stream*> accepted_by_pod ABSL_GUARDED_BY(mutex);             // by pod uid
+  ExpiringCache<bool> refusals_logged ABSL_GUARDED_BY(mutex){std::chrono::minutes(1), 1'000};  // by source and kind
 
   std::atomic<uint64_t> implausible = 0;
 };
@@ -165,7 +163,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     }
     bool full = false;
     {
-      const std::lock_guard lock(shared_.mutex);
+      const MutexLock lock(shared_.mutex);
       full = shared_.streams.size() >= kStreamsMax;
       number_ = ++shared_.last_stream;
       shared_.streams[number_] = this;
@@ -198,7 +196,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   }
 
   void OnWriteDone(bool ok) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     writing_ = false;
     if (ok && !ended_) StartNextWrite();
   }
@@ -216,7 +214,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
       return;
     }
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (!paused_ || allowance_.IsUsedUp(now)) return;
       paused_ = false;
     }
@@ -233,20 +231,20 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
       shared_.store.Disconnected(hello_, shared_.time.Now());
     }
     {
-      const std::lock_guard lock(shared_.mutex);
+      const MutexLock lock(shared_.mutex);
       if (const auto found = shared_.accepted_by_pod.find(hello_.pod_uid());
           found != shared_.accepted_by_pod.end() && found->second == this) {
         shared_.accepted_by_pod.erase(found);
       }
       shared_.silent.Leave(number_);
       shared_.streams.erase(number_);
-      shared_.changed.notify_all();
+      shared_.changed.NotifyAll();
     }
     delete this;
   }
 
   bool Send(const v1::Directive& directive, const std::string& key) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (ended_ || outgoing_.size() >= kDirectivesQueuedMax || open_.size() >= kDirectivesOpenMax) return false;
     v1::OperatorMessage message;
     *message.mutable_directive() = directive;
@@ -263,7 +261,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   // stays in its own buffers.
   void ReadNext() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       paused_ = allowance_.IsUsedUp(shared_.time.Now());
       if (paused_) return;
     }
@@ -273,7 +271,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   void OnHello() {
     heard_hello_ = true;
     {
-      const std::lock_guard lock(shared_.mutex);
+      const MutexLock lock(shared_.mutex);
       shared_.silent.Leave(number_);
     }
     if (incoming_.kind_case() != v1::SidecarMessage::kHello) {
@@ -314,11 +312,11 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     {
       // In one step. Found first, it might say something before; said first, a reconnect that follows the word could be
       // found earlier, and be taken for the older of the two.
-      const std::lock_guard lock(shared_.mutex);
+      const MutexLock lock(shared_.mutex);
       Stream*& present = shared_.accepted_by_pod[hello_.pod_uid()];
       if (present != nullptr) present->Cancel();  // a pod has one stream: a reconnect ends the one it replaces
       present = this;
-      const std::lock_guard own_lock(mutex_);
+      const MutexLock own_lock(mutex_);
       Enqueue(std::move(message));
     }
     StartRead(&incoming_);
@@ -326,7 +324,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
 
   bool IsFirstOfItsSource(const Status& refusal) {
     const std::string kind = source_ + ' ' + std::to_string(static_cast<int>(refusal.code()));
-    const std::lock_guard lock(shared_.mutex);
+    const MutexLock lock(shared_.mutex);
     if (shared_.refusals_logged.Find(kind, shared_.time.Now()) != nullptr) return false;
     shared_.refusals_logged.Add(kind, true, shared_.time.Now());
     return true;
@@ -363,7 +361,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
     bool asked = false;
     std::string key;
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (const auto found = open_.find(result.id()); found != open_.end()) {
         asked = true;
         key = std::move(found->second);
@@ -389,7 +387,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   }
 
   std::map<uint64_t, std::string> TakeKeys() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return std::exchange(open_, {});
   }
   void Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
@@ -397,14 +395,13 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   }
   // What one thread did to this object is seen by the next, the constructor's included. gRPC orders them too, by locks
   // that no checker of ours sees.
-  void HandOver() { const std::lock_guard lock(mutex_); }
+  void HandOver() { const MutexLock lock(mutex_); }
 
-  // With mutex_ held.
-  void Enqueue(v1::OperatorMessage message) {
+  void Enqueue(v1::OperatorMessage message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     outgoing_.push_back(std::move(message));
     if (!writing_ && !ended_) StartNextWrite();
   }
-  void StartNextWrite() {
+  void StartNextWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (outgoing_.empty()) return;
     writing_ = true;
     written_ = std::move(outgoing_.front());
@@ -414,7 +411,7 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
 
   void End(const grpc::Status& status) {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (ended_) return;
       ended_ = true;
     }
@@ -435,13 +432,14 @@ class Stream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::Oper
   std::atomic<bool> heard_hello_ = false, accepted_ = false;
   MessageAllowance allowance_;  // by reactions; by the sweep, with mutex_, while nothing is read
 
-  std::mutex mutex_;  // guards all below
-  std::deque<v1::OperatorMessage> outgoing_;
-  v1::OperatorMessage written_;
-  bool writing_ = false, ended_ = false;
-  uint64_t last_directive_ = 0;
-  std::map<uint64_t, std::string> open_;  // directives not answered yet, by id, with their keys
-  bool paused_ = false;                   // nothing is read until the allowance is back
+  Mutex mutex_;
+  std::deque<v1::OperatorMessage> outgoing_ ABSL_GUARDED_BY(mutex_);
+  v1::OperatorMessage written_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t last_directive_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, std::string> open_ ABSL_GUARDED_BY(mutex_);  // directives not answered yet, by id, with their keys
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;                   // nothing is read until the allowance is back
 };
 
 class Handler final : public v1::Telemetry::CallbackService {
@@ -506,16 +504,16 @@ class GrpcService final : public Service {
 
   ~GrpcService() override {
     {
-      const std::lock_guard lock(shared_.mutex);
+      const MutexLock lock(shared_.mutex);
       shared_.stopping = true;
-      shared_.changed.notify_all();
+      shared_.changed.NotifyAll();
     }
     if (sweeper_.joinable()) sweeper_.join();
     if (server_ != nullptr) {
       shared_.port->Close();
       server_->Shutdown(std::chrono::system_clock::time_point{});  // in the past: cancels all streams now
-      std::unique_lock lock(shared_.mutex);
-      shared_.changed.wait(lock, [this] { return shared_.streams.empty(); });
+      const MutexLock lock(shared_.mutex);
+      while (!shared_.streams.empty()) shared_.changed.Wait(shared_.mutex);
     }
     shared_.calls.reset();
     server_.reset();
@@ -524,7 +522,7 @@ class GrpcService final : public Service {
   std::string address() const override { return address_; }
 
   bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key) override {
-    const std::lock_guard lock(shared_.mutex);  // the stream cannot end meanwhile: OnDone takes this lock before
+    const MutexLock lock(shared_.mutex);  // the stream cannot end meanwhile: OnDone takes this lock before
     const auto found = shared_.accepted_by_pod.find(pod_uid);
     return found != shared_.accepted_by_pod.end() && found->second->Send(directive, key);
   }
@@ -533,9 +531,9 @@ class GrpcService final : public Service {
 
  private:
   void Sweep() {
-    std::unique_lock lock(shared_.mutex);
+    const MutexLock lock(shared_.mutex);
     while (!shared_.stopping) {
-      shared_.changed.wait_for(lock, std::min(kSweep, shared_.options.hello_timeout));
+      shared_.changed.WaitFor(shared_.mutex, std::min(kSweep, shared_.options.hello_timeout));
       const MonotonicTime now = shared_.time.Now();
       for (const auto& [number, stream] : shared_.streams) stream->Sweep(now, shared_.options.hello_timeout);
     }

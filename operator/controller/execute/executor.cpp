@@ -105,7 +105,7 @@ class Executor::Round {
     if (const MonotonicTime next = memory_.failures.NextTry(); next != kNever) {
       LookAgainIn(next - executor_.time_.Now());
     }
-    const std::lock_guard lock(executor_.mutex_);
+    const MutexLock lock(executor_.mutex_);
     ++executor_.plans_;
   }
 
@@ -130,7 +130,7 @@ class Executor::Round {
     if (!memory_.failures.MayTry(kind, identity, executor_.time_.Now())) return false;
     log::Debug("action", {{"job", key_.ToString()}, {"action", Describe(action)}});
     const Status status = carrier.Carry(action);
-    const std::lock_guard lock(executor_.mutex_);
+    const MutexLock lock(executor_.mutex_);
     ++executor_.actions_;
     if (status.ok()) {
       memory_.failures.OnSuccess(identity);
@@ -208,7 +208,7 @@ class Executor::Round {
     observed_.policy_seen_at = memory_.done.policy_seen_at;
     observed_.sent = memory_.done.sent;
     {
-      const std::lock_guard lock(executor_.mutex_);
+      const MutexLock lock(executor_.mutex_);
       observed_.listening_since = executor_.listening_since_;
     }
     ObserveNodes();
@@ -222,7 +222,7 @@ class Executor::Round {
   }
 
   void ObserveTuning(Now now) {
-    const std::lock_guard lock(executor_.tuning_mutex_);
+    const MutexLock lock(executor_.tuning_mutex_);
     if (!IsTuned(observed_)) {
       executor_.KeepHistory(memory_);
       memory_.tuning.reset();
@@ -321,7 +321,7 @@ class Executor::Round {
 
 void Executor::Tick() {
   const MonotonicTime now = time_.Now();
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (PausedFor(last_tick_ + kTickEvery, now, kTickLate) > Duration::zero()) listening_since_ = now;
   last_tick_ = now;
 }
@@ -401,7 +401,7 @@ void Executor::KeepHistory(const Memory& memory) {
 }
 
 std::shared_ptr<Executor::Memory> Executor::MemoryOf(const kube::ObjectKey& job) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   std::shared_ptr<Memory>& memory = memory_[job];
   if (memory == nullptr) memory = std::make_shared<Memory>();
   return memory;
@@ -409,7 +409,7 @@ std::shared_ptr<Executor::Memory> Executor::MemoryOf(const kube::ObjectKey& job)
 
 void Executor::Forget(const kube::ObjectKey& job) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     memory_.erase(job);
   }
   // Also of a job that was never reconciled in this process' life: its sidecars may have connected before.
@@ -417,17 +417,17 @@ void Executor::Forget(const kube::ObjectKey& job) {
 }
 
 uint64_t Executor::plans() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return plans_;
 }
 
 uint64_t Executor::failed_actions() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return failed_actions_;
 }
 
 uint64_t Executor::actions() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return actions_;
 }
 

@@ -7,11 +7,11 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/controller/execute/carrier.h"
@@ -74,7 +74,7 @@ class Executor {
   std::shared_ptr<Memory> MemoryOf(const kube::ObjectKey& job);
   StatusOr<std::optional<Duration>> ReconcileWithoutJob(const kube::ObjectKey& job);
   void Forget(const kube::ObjectKey& job);
-  void KeepHistory(const Memory& memory);  // under tuning_mutex_
+  void KeepHistory(const Memory& memory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(tuning_mutex_);
 
   kube::Api& api_;
   const TimeSource& time_;
@@ -84,14 +84,17 @@ class Executor {
   kube::EventRecorder& events_;
   const PlanOptions options_;
 
-  std::mutex tuning_mutex_;    // tuners of all jobs think one after the other: milliseconds each
-  tuner::PriorCache priors_;   // guarded by tuning_mutex_
-  HistoryFile finished_jobs_;  // guarded by tuning_mutex_; what similar jobs start from
+  Mutex tuning_mutex_;  // tuners of all jobs think one after the other: milliseconds each
+  tuner::PriorCache priors_ ABSL_GUARDED_BY(tuning_mutex_);
+  HistoryFile finished_jobs_ ABSL_GUARDED_BY(tuning_mutex_);  // what similar jobs start from
 
-  mutable std::mutex mutex_;
-  MonotonicTime listening_since_, last_tick_;                  // guarded by mutex_
-  std::map<kube::ObjectKey, std::shared_ptr<Memory>> memory_;  // guarded by mutex_
-  uint64_t plans_ = 0, actions_ = 0, failed_actions_ = 0;      // guarded by mutex_
+  mutable Mutex mutex_;
+  MonotonicTime listening_since_ ABSL_GUARDED_BY(mutex_);
+  MonotonicTime last_tick_ ABSL_GUARDED_BY(mutex_);
+  std::map<kube::ObjectKey, std::shared_ptr<Memory>> memory_ ABSL_GUARDED_BY(mutex_);
+  uint64_t plans_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t actions_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t failed_actions_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace attune::controller

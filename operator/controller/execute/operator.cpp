@@ -1,13 +1,12 @@
 #include "operator/controller/execute/operator.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/os/file.h"
 #include "base/version.h"
 #include "operator/controller/execute/executor.h"
@@ -105,10 +104,10 @@ class OperatorImpl final : public Operator {
   // No more intake, then what is in progress, then the streams.
   ~OperatorImpl() override {
     {
-      const std::lock_guard lock(tick_mutex_);
+      const MutexLock lock(tick_mutex_);
       stopping_ = true;
     }
-    tick_.notify_all();
+    tick_.NotifyAll();
     queue_.ShutDown();
     for (std::thread& thread : threads_) thread.join();
     watches_.clear();
@@ -233,8 +232,8 @@ class OperatorImpl final : public Operator {
   // So that a pause of this process is seen as one.
   void Tick() {
     constexpr Duration kEvery = std::chrono::milliseconds(500);
-    std::unique_lock lock(tick_mutex_);
-    while (!tick_.wait_for(lock, kEvery, [&] { return stopping_.load(); })) executor_->Tick();
+    const MutexLock lock(tick_mutex_);
+    while (!tick_.WaitFor(tick_mutex_, kEvery, [this] { return stopping_.load(); })) executor_->Tick();
   }
 
   const OperatorOptions options_;
@@ -254,11 +253,11 @@ class OperatorImpl final : public Operator {
     std::unique_ptr<kube::Reflector> reflector;
   };
   std::vector<WatchOfKind> watches_;  // does not change once the threads run
-  std::mutex stuck_mutex_;
-  StuckWatch stuck_;  // guarded by stuck_mutex_
+  Mutex stuck_mutex_;
+  StuckWatch stuck_ ABSL_GUARDED_BY(stuck_mutex_);
   std::vector<std::thread> threads_;
-  std::mutex tick_mutex_;
-  std::condition_variable tick_;
+  Mutex tick_mutex_;
+  CondVar tick_;
 };
 
 std::string OperatorImpl::NotReady() const {
@@ -285,7 +284,7 @@ std::string OperatorImpl::Stuck() {
     parts.push_back(
         {"the reconcile of " + job.ToString(), static_cast<uint64_t>(since.time_since_epoch().count()), false});
   }
-  const std::lock_guard lock(stuck_mutex_);
+  const MutexLock lock(stuck_mutex_);
   return stuck_.Look(parts, now);
 }
 

@@ -25,9 +25,9 @@ Reflector::Reflector(Api& api, ResourceType type, ReflectorOptions options, Watc
 
 Reflector::~Reflector() {
   {
-    std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   thread_.join();
 }
@@ -37,7 +37,7 @@ void Reflector::Run() {
   for (;;) {
     std::deque<WatchSignal> signals = Wait();
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (stopping_) break;
     }
     uint64_t current = watch_number_;
@@ -52,19 +52,20 @@ void Reflector::Run() {
 }
 
 std::deque<WatchSignal> Reflector::Wait() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   counts_ = watcher_.counts();
   MonotonicTime now = time_.Now(), wake_at = watcher_.wake_at();
   Duration wait =
       wake_at == kNever ? kLongestWait : std::clamp<Duration>(wake_at - now, Duration::zero(), kLongestWait);
   turn_ = {turn_.number + 1, now + wait};
-  changed_.wait_for(lock, wait, [&] { return stopping_ || !signals_.empty(); });
+  changed_.WaitFor(mutex_, wait,
+                   [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !signals_.empty(); });
   turn_ = {turn_.number + 1, {}};
   return std::exchange(signals_, {});
 }
 
 void Reflector::OnSignal(WatchSignal signal) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (overflowed_) return;
   if (signals_.size() >= kQueuedSignalsMax) {
     overflowed_ = true;
@@ -74,7 +75,7 @@ void Reflector::OnSignal(WatchSignal signal) {
                     "watching " + type_.plural + ": changes come faster than they are handled")};
   }
   signals_.push_back(std::move(signal));
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void Reflector::Carry(WatcherOutput output) {
@@ -84,7 +85,7 @@ void Reflector::Carry(WatcherOutput output) {
     watch_.reset();
     ++watch_number_;
     {
-      std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       if (stopping_) return;
       signals_.clear();
       overflowed_ = false;
@@ -107,7 +108,7 @@ void Reflector::Carry(WatcherOutput output) {
 }
 
 void Reflector::Note(const Status& status) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!status.ok() && status != last_failure_) {
     log::Warn("watching failed, will continue", {{"kind", type_.kind}, {"reason", status}});
   }
@@ -115,17 +116,17 @@ void Reflector::Note(const Status& status) {
 }
 
 WatcherCounts Reflector::counts() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return counts_;
 }
 
 Reflector::Turn Reflector::turn() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return turn_;
 }
 
 Status Reflector::last_failure() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return last_failure_;
 }
 

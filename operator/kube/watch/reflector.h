@@ -6,13 +6,12 @@
 //   if (!pods.WaitForSync(std::chrono::seconds(30))) ...
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/mutex.h"
 #include "operator/kube/api.h"
 #include "operator/kube/watch/watch_cache.h"
 #include "operator/kube/watch/watcher.h"
@@ -61,14 +60,14 @@ class Reflector {
   Watcher watcher_;               // by the thread only
   std::unique_ptr<Watch> watch_;  // by the thread only
   uint64_t watch_number_ = 0;     // by the thread only; rises when a watch is given up
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::deque<WatchSignal> signals_;
-  bool overflowed_ = false, stopping_ = false;
-  WatcherCounts counts_;
-  Turn turn_;
-  Status last_failure_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<WatchSignal> signals_ ABSL_GUARDED_BY(mutex_);
+  bool overflowed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  WatcherCounts counts_ ABSL_GUARDED_BY(mutex_);
+  Turn turn_ ABSL_GUARDED_BY(mutex_);
+  Status last_failure_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

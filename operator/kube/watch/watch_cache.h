@@ -61,6 +61,7 @@ class WatchCache {
   std::vector<Snapshot> Objects(const std::map<std::string, Keys, std::less<>>& index, std::string_view value) const;
 
   const WatchCacheOptions options_;
+  // Not annotated: the thread-safety analysis does not see the shared locks of the standard library.
   mutable std::shared_mutex mutex_;
   mutable std::condition_variable_any synced_changed_;
   // Guarded by mutex_.

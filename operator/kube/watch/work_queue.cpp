@@ -93,35 +93,35 @@ void WorkQueue::AddLocked(const ObjectKey& key, MonotonicTime now) {
 }
 
 void WorkQueue::Add(const ObjectKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (shut_down_) return;
   ++counted_.adds;
   AddLocked(key, time_.Now());
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 void WorkQueue::AddAfter(const ObjectKey& key, Duration delay) {
   if (delay <= Duration::zero()) return Add(key);
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (shut_down_) return;
   ++counted_.adds;
   delays_.Add(key, time_.Now() + delay);
-  changed_.notify_one();
+  changed_.NotifyOne();
 }
 
 Duration WorkQueue::AddRateLimited(const ObjectKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   Duration delay = backoff_.OnFailure(key, random_.Uniform());
   if (shut_down_) return delay;
   ++counted_.adds;
   ++counted_.retries;
   delays_.Add(key, time_.Now() + delay);
-  changed_.notify_one();
+  changed_.NotifyOne();
   return delay;
 }
 
 void WorkQueue::Forget(const ObjectKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   backoff_.Reset(key);
 }
 
@@ -136,54 +136,54 @@ std::optional<ObjectKey> WorkQueue::TakeLocked(MonotonicTime now) {
   queued_since_.erase(since);
   running_since_[*key] = now;
   // Several delayed keys may have become due at once while only this thread woke.
-  if (turns_.queued() > 0) changed_.notify_one();
+  if (turns_.queued() > 0) changed_.NotifyOne();
   return key;
 }
 
 std::optional<ObjectKey> WorkQueue::TryGet() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return TakeLocked(time_.Now());
 }
 
 std::optional<ObjectKey> WorkQueue::Get() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   while (!shut_down_) {
     MonotonicTime now = time_.Now();
     if (std::optional<ObjectKey> key = TakeLocked(now)) return key;
     MonotonicTime next = delays_.NextDue();
     Duration wait = next == kNever ? kLongestWait : std::min<Duration>(next - now, kLongestWait);
-    changed_.wait_for(lock, wait);
+    changed_.WaitFor(mutex_, wait);
   }
   return std::nullopt;
 }
 
 void WorkQueue::Done(const ObjectKey& key) {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   bool again = turns_.Done(key);
   auto since = running_since_.find(key);
   counted_.work_seconds += Seconds(time_.Now() - since->second);
   running_since_.erase(since);
-  if (again) changed_.notify_one();
+  if (again) changed_.NotifyOne();
 }
 
 void WorkQueue::ShutDown() {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   shut_down_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 MonotonicTime WorkQueue::NextDue() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return delays_.NextDue();
 }
 
 std::map<ObjectKey, MonotonicTime> WorkQueue::Running() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return running_since_;
 }
 
 WorkQueueMetrics WorkQueue::metrics() const {
-  std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   WorkQueueMetrics metrics = counted_;
   metrics.depth = turns_.queued();
   metrics.delayed = delays_.size();

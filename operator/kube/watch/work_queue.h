@@ -10,15 +10,14 @@
 //   }
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/random.h"
 #include "base/time_source.h"
 #include "operator/kube/object.h"
@@ -120,20 +119,20 @@ class WorkQueue {
   std::map<ObjectKey, MonotonicTime> Running() const;
 
  private:
-  void AddLocked(const ObjectKey& key, MonotonicTime now);
-  std::optional<ObjectKey> TakeLocked(MonotonicTime now);
+  void AddLocked(const ObjectKey& key, MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::optional<ObjectKey> TakeLocked(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const TimeSource& time_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  DelaySchedule delays_;
-  SerialTurns turns_;
-  RetryBackoff backoff_;
-  Random random_;
-  std::map<ObjectKey, MonotonicTime> queued_since_, running_since_;
-  WorkQueueMetrics counted_;
-  bool shut_down_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  DelaySchedule delays_ ABSL_GUARDED_BY(mutex_);
+  SerialTurns turns_ ABSL_GUARDED_BY(mutex_);
+  RetryBackoff backoff_ ABSL_GUARDED_BY(mutex_);
+  Random random_ ABSL_GUARDED_BY(mutex_);
+  std::map<ObjectKey, MonotonicTime> queued_since_ ABSL_GUARDED_BY(mutex_);
+  std::map<ObjectKey, MonotonicTime> running_since_ ABSL_GUARDED_BY(mutex_);
+  WorkQueueMetrics counted_ ABSL_GUARDED_BY(mutex_);
+  bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace attune::kube

@@ -144,9 +144,9 @@ MemoryApi::MemoryApi(const TimeSource& time, MemoryApiOptions options) : time_(t
 
 MemoryApi::~MemoryApi() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   if (deliverer_.joinable()) deliverer_.join();
 }
@@ -170,7 +170,7 @@ StatusOr<MemoryApi::ObjectPointer> MemoryApi::Find(Store& store, const ObjectKey
 }
 
 StatusOr<Json> MemoryApi::Get(const ResourceType& type, const ObjectKey& key, const kube::CallOptions&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   ASSIGN_OR_RETURN(const ObjectPointer object, Find(*store, key));
   return *object;
@@ -183,7 +183,7 @@ StatusOr<kube::ListResult> MemoryApi::List(const ResourceType& type, const kube:
   std::vector<ObjectPointer> chosen;
   kube::ListResult result;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(Store * store, FindStore(type));
     if (type == kube::kEvents) ExpireEvents(*store);
     for (const auto& [key, object] : store->objects) {
@@ -220,7 +220,7 @@ Status MemoryApi::CheckNamespace(Store& store, Json& object) {
 }
 
 StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& object, const kube::CallOptions&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   Json created = object;
   RETURN_IF_ERROR(CheckForm(type, created));
@@ -240,7 +240,7 @@ StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& object, c
 
 StatusOr<Json> MemoryApi::Update(const ResourceType& type, const Json& object, const std::string& subresource,
                                  const kube::CallOptions&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   RETURN_IF_ERROR(CheckSubresource(*store->info, subresource));
   Json next = object;
@@ -260,7 +260,7 @@ StatusOr<Json> MemoryApi::Update(const ResourceType& type, const Json& object, c
 
 StatusOr<Json> MemoryApi::Patch(const ResourceType& type, const ObjectKey& key, kube::PatchType patch_type,
                                 const Json& patch, const std::string& subresource, const kube::CallOptions&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   RETURN_IF_ERROR(CheckSubresource(*store->info, subresource));
   if (store->info->custom && patch_type == kube::PatchType::kStrategicMerge) {
@@ -282,7 +282,7 @@ StatusOr<Json> MemoryApi::Patch(const ResourceType& type, const ObjectKey& key, 
 
 StatusOr<Json> MemoryApi::Apply(const ResourceType& type, const Json& object, const kube::ApplyOptions& options,
                                 const kube::CallOptions&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   if (options.subresource == "scale") return UnknownSubresource(*store->info, "apply on scale");
   RETURN_IF_ERROR(CheckSubresource(*store->info, options.subresource));
@@ -310,14 +310,14 @@ StatusOr<Json> MemoryApi::ChangeScale(Store& store, const ObjectPointer& old, co
 
 Status MemoryApi::Delete(const ResourceType& type, const ObjectKey& key, const kube::DeleteOptions& options,
                          const kube::CallOptions&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   return DeleteObject(*store, key, options);
 }
 
 StatusOr<Json> MemoryApi::GetSubresource(const ResourceType& type, const ObjectKey& key, const std::string& subresource,
                                          const kube::CallOptions&) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   RETURN_IF_ERROR(CheckSubresource(*store->info, subresource));
   ASSIGN_OR_RETURN(const ObjectPointer object, Find(*store, key));
@@ -330,7 +330,7 @@ Status MemoryApi::ReadLog(const ObjectKey& pod, const kube::LogOptions& options,
   LogSource source;
   Json object;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ASSIGN_OR_RETURN(Store * store, FindStore(kube::kPods));
     ASSIGN_OR_RETURN(const ObjectPointer found, Find(*store, pod));
     object = *found;
@@ -342,17 +342,17 @@ Status MemoryApi::ReadLog(const ObjectKey& pod, const kube::LogOptions& options,
 }
 
 void MemoryApi::SetLogSource(LogSource source) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   log_source_ = std::move(source);
 }
 
 StatusOr<std::string> MemoryApi::IssueToken(const ObjectKey& pod, const std::vector<std::string>& audiences,
                                             WallTime expires) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(kube::kPods));
   ASSIGN_OR_RETURN(const ObjectPointer object, Find(*store, pod));
   const WallTime now = time_.WallNow();
-  std::erase_if(tokens_, [&](const auto& entry) {
+  std::erase_if(tokens_, [&](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return entry.second.expires <= now || !by_uid_.contains(entry.second.pod_uid);
   });
   if (tokens_.size() >= kTokensMax) {

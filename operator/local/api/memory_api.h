@@ -14,18 +14,17 @@
 // Thread-safe. Bounded: objects per kind (KindInfo::objects_max), bytes per object, history per kind, watches, tokens.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
@@ -137,32 +136,35 @@ class MemoryApi final : public kube::Api {
     WallTime expires;
   };
 
-  // Calls with what must hold: the mutex is locked.
-  StatusOr<Store*> FindStore(const kube::ResourceType& type);
-  StatusOr<ObjectPointer> Find(Store& store, const kube::ObjectKey& key);
-  Status CheckNamespace(Store& store, kube::Json& object);
-  StatusOr<kube::Json> CreateObject(Store& store, kube::Json object);
-  StatusOr<kube::Json> ApplyObject(Store& store, kube::Json config, const kube::ApplyOptions& options);
+  StatusOr<Store*> FindStore(const kube::ResourceType& type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<ObjectPointer> Find(Store& store, const kube::ObjectKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status CheckNamespace(Store& store, kube::Json& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<kube::Json> CreateObject(Store& store, kube::Json object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<kube::Json> ApplyObject(Store& store, kube::Json config, const kube::ApplyOptions& options)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StatusOr<kube::Json> Replace(Store& store, const ObjectPointer& old, kube::Json next, const std::string& subresource,
-                               bool record_manager);
-  StatusOr<kube::Json> ChangeScale(Store& store, const ObjectPointer& old, const kube::Json& scale);
+                               bool record_manager) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<kube::Json> ChangeScale(Store& store, const ObjectPointer& old, const kube::Json& scale)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckReplacement(const Store& store, const kube::Json& old, const kube::Json& next,
-                          const std::string& subresource) const;
-  Status CheckSize(const kube::Json& object) const;
+                          const std::string& subresource) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status CheckSize(const kube::Json& object) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Commit(Store& store, kube::WatchSignal::Kind kind, const kube::ObjectKey& key, kube::Json object,
-              ObjectPointer previous);
-  void Index(Store& store, const kube::ObjectKey& key, const kube::Json& object, bool add);
-  void Remove(Store& store, const kube::ObjectKey& key, kube::Json last);
-  void RemoveIfFinished(Store& store, const kube::ObjectKey& key);
-  Status DeleteObject(Store& store, const kube::ObjectKey& key, const kube::DeleteOptions& options);
-  void DeleteNamespaceContent(const std::string& name_space);
-  void CollectDependents(const std::string& uid);
-  void OrphanDependents(const std::string& uid);
-  void ReleaseForegroundOwners(const kube::Json& removed);
-  bool AnyOwnerExists(const kube::Json& object) const;
-  void ExpireEvents(Store& store);
-  StatusOr<kube::Json> ReviewToken(const kube::Json& review) const;
-  bool NextSignal(WatchState& watch, PendingSignal& signal);
+              ObjectPointer previous) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Index(Store& store, const kube::ObjectKey& key, const kube::Json& object, bool add)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Remove(Store& store, const kube::ObjectKey& key, kube::Json last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void RemoveIfFinished(Store& store, const kube::ObjectKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Status DeleteObject(Store& store, const kube::ObjectKey& key, const kube::DeleteOptions& options)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DeleteNamespaceContent(const std::string& name_space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void CollectDependents(const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OrphanDependents(const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ReleaseForegroundOwners(const kube::Json& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool AnyOwnerExists(const kube::Json& object) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void ExpireEvents(Store& store) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  StatusOr<kube::Json> ReviewToken(const kube::Json& review) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool NextSignal(WatchState& watch, PendingSignal& signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void DeliverLoop();
   bool DeliverAll();
@@ -173,17 +175,17 @@ class MemoryApi final : public kube::Api {
   const MemoryApiOptions options_;
   std::vector<KindInfo> kinds_;
 
-  mutable std::mutex mutex_;  // guards all below
-  std::condition_variable changed_;
-  std::map<std::string, Store> stores_;  // by "group/plural"
-  uint64_t version_ = 1;
-  std::map<std::string, Place, std::less<>> by_uid_;
-  std::map<std::string, std::set<Place>, std::less<>> dependents_;  // by the owner's uid
-  std::map<std::string, Token> tokens_;
-  LogSource log_source_;
-  std::vector<std::shared_ptr<WatchState>> watches_;
-  bool undelivered_ = false;  // something changed since the deliverer last looked
-  bool stopping_ = false;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, Store> stores_ ABSL_GUARDED_BY(mutex_);  // by "group/plural"
+  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::map<std::string, Place, std::less<>> by_uid_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, std::set<Place>, std::less<>> dependents_ ABSL_GUARDED_BY(mutex_);  // by the owner's uid
+  std::map<std::string, Token> tokens_ ABSL_GUARDED_BY(mutex_);
+  LogSource log_source_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<WatchState>> watches_ ABSL_GUARDED_BY(mutex_);
+  bool undelivered_ ABSL_GUARDED_BY(mutex_) = false;  // something changed since the deliverer last looked
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread deliverer_;
 };
 

@@ -1,5 +1,5 @@
 // What creates, updates and deletes do to the store: versions, immutable fields, finalizers, graceful deletion and
-// garbage collection. Every function here runs with the mutex locked.
+// garbage collection.
 #include <algorithm>
 #include <array>
 
@@ -268,7 +268,7 @@ void MemoryApi::Commit(Store& store, kube::WatchSignal::Kind kind, const ObjectK
     store.history.pop_front();
   }
   undelivered_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 void MemoryApi::Index(Store& store, const ObjectKey& key, const Json& object, bool add) {
@@ -447,7 +447,7 @@ void MemoryApi::ExpireEvents(Store& store) {
 }
 
 Status MemoryApi::Bind(const ObjectKey& key, const std::string& node) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(kube::kPods));
   ASSIGN_OR_RETURN(const ObjectPointer old, Find(*store, key));
   if (!kube::StringAt(*old, {"spec", "nodeName"}).empty()) {

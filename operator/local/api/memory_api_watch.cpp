@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/mutex.h"
 #include "operator/local/api/memory_api.h"
 #include "operator/local/api/memory_api_internal.h"
 
@@ -25,17 +26,17 @@ struct MemoryApi::WatchState {
   std::function<void(WatchSignal)> on_signal;
   MonotonicTime end;
 
-  // Guarded by the API's mutex.
+  // Guarded by the API's mutex, which this state does not know.
   std::deque<ObjectPointer> initial;  // state to report first
   uint64_t cursor = 0;                // changes up to this version are reported
   MonotonicTime next_bookmark;
   bool finished = false;
 
-  std::mutex mutex;  // guards below; never held while taking the API's mutex
-  std::condition_variable idle;
-  bool cancelled = false;
-  bool delivering = false;
-  std::thread::id deliverer;
+  Mutex mutex;  // never held while taking the API's mutex
+  CondVar idle;
+  bool cancelled ABSL_GUARDED_BY(mutex) = false;
+  bool delivering ABSL_GUARDED_BY(mutex) = false;
+  std::thread::id deliverer ABSL_GUARDED_BY(mutex);
 };
 
 // Holds the state, not the API: a handle may outlive the API.
@@ -43,10 +44,10 @@ class MemoryApi::WatchHandle final : public kube::Watch {
  public:
   explicit WatchHandle(std::shared_ptr<WatchState> state) : state_(std::move(state)) {}
   ~WatchHandle() override {
-    std::unique_lock lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->cancelled = true;
     if (state_->delivering && state_->deliverer == std::this_thread::get_id()) return;  // from inside its own handler
-    state_->idle.wait(lock, [&] { return !state_->delivering; });
+    while (state_->delivering) state_->idle.Wait(state_->mutex);
   }
 
  private:
@@ -68,10 +69,10 @@ StatusOr<std::unique_ptr<kube::Watch>> MemoryApi::StartWatch(const kube::Resourc
                    "resourceVersion: Invalid value: \"" + text + "\": must be a number from an earlier answer");
     }
   }
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(state->store, FindStore(type));
   std::erase_if(watches_, [](const auto& watch) {
-    const std::lock_guard watch_lock(watch->mutex);
+    const MutexLock watch_lock(watch->mutex);
     return watch->cancelled || watch->finished;
   });
   if (watches_.size() >= options_.watches_max) {
@@ -89,7 +90,7 @@ StatusOr<std::unique_ptr<kube::Watch>> MemoryApi::StartWatch(const kube::Resourc
   state->next_bookmark = now + options_.bookmark_interval;
   watches_.push_back(state);
   undelivered_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
   return std::make_unique<WatchHandle>(state);
 }
 
@@ -143,19 +144,19 @@ bool MemoryApi::NextSignal(WatchState& watch, PendingSignal& signal) {
 bool MemoryApi::DeliverNext(const std::shared_ptr<WatchState>& watch) {
   PendingSignal pending;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (stopping_ || !NextSignal(*watch, pending)) return false;
   }
   {
-    const std::lock_guard lock(watch->mutex);
+    const MutexLock lock(watch->mutex);
     if (watch->cancelled) return false;
     watch->delivering = true;
     watch->deliverer = std::this_thread::get_id();
   }
   watch->on_signal({pending.kind, pending.object == nullptr ? Json() : *pending.object, pending.status});
-  const std::lock_guard lock(watch->mutex);
+  const MutexLock lock(watch->mutex);
   watch->delivering = false;
-  watch->idle.notify_all();
+  watch->idle.NotifyAll();
   return !watch->cancelled;
 }
 
@@ -163,10 +164,10 @@ bool MemoryApi::DeliverNext(const std::shared_ptr<WatchState>& watch) {
 bool MemoryApi::DeliverAll() {
   std::vector<std::shared_ptr<WatchState>> watches;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     undelivered_ = false;
     std::erase_if(watches_, [](const auto& watch) {
-      const std::lock_guard watch_lock(watch->mutex);
+      const MutexLock watch_lock(watch->mutex);
       return watch->cancelled || watch->finished;
     });
     watches = watches_;
@@ -184,25 +185,25 @@ void MemoryApi::DeliverSignals() {
 void MemoryApi::DeliverLoop() {
   while (true) {
     DeliverSignals();
-    std::unique_lock lock(mutex_);
-    const auto awake = [&] { return stopping_ || undelivered_; };
+    const MutexLock lock(mutex_);
+    const auto awake = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || undelivered_; };
     if (watches_.empty()) {
-      changed_.wait(lock, awake);
+      changed_.Wait(mutex_, awake);
     } else {
-      changed_.wait_for(lock, kTimeCheckInterval, awake);
+      changed_.WaitFor(mutex_, kTimeCheckInterval, awake);
     }
     if (stopping_) return;
   }
 }
 
 void MemoryApi::ExpireHistory() {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   for (auto& [name, store] : stores_) {
     store.expired_version = version_;
     store.history.clear();
   }
   undelivered_ = true;
-  changed_.notify_all();
+  changed_.NotifyAll();
 }
 
 }  // namespace attune::local

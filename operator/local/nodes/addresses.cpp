@@ -45,7 +45,7 @@ StatusOr<std::unique_ptr<AddressBook>> AddressBook::Open() {
 }
 
 StatusOr<std::string> AddressBook::AddressOf(const kube::ObjectKey& pod) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = entries_.find(pod); found != entries_.end()) {
     found->second.mentioned = ++mentions_;
     return Text(network_ + found->second.host);
@@ -71,7 +71,7 @@ StatusOr<std::string> AddressBook::AddressOf(const kube::ObjectKey& pod) {
 }
 
 void AddressBook::SetInUse(const kube::ObjectKey& pod, bool in_use) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = entries_.find(pod); found != entries_.end()) found->second.in_use = in_use;
 }
 

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/os/file_descriptor.h"
 #include "base/status.h"
 #include "operator/kube/object.h"
@@ -33,15 +33,15 @@ class AddressBook {
 
   const uint32_t network_;  // host byte order
   const FileDescriptor guard_;
-  std::mutex mutex_;  // guards below
+  Mutex mutex_;
   struct Entry {
     uint32_t host;
     bool in_use;
     uint64_t mentioned;  // order of last mention
   };
-  std::map<kube::ObjectKey, Entry> entries_;
-  uint32_t next_host_ = 2;
-  uint64_t mentions_ = 0;
+  std::map<kube::ObjectKey, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  uint32_t next_host_ ABSL_GUARDED_BY(mutex_) = 2;
+  uint64_t mentions_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace attune::local

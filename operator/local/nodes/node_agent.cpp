@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/os/file.h"
 #include "base/os/file_descriptor.h"
 #include "operator/local/api/memory_api_internal.h"
@@ -107,7 +107,7 @@ class Agent final : public NodeAgent {
 
   void Post(std::function<void()> input) {
     {
-      const std::lock_guard lock(inputs_mutex_);
+      const MutexLock lock(inputs_mutex_);
       inputs_.push_back(std::move(input));
     }
     Wake();
@@ -181,7 +181,7 @@ class Agent final : public NodeAgent {
   void RunInputs() {
     std::deque<std::function<void()>> inputs;
     {
-      const std::lock_guard lock(inputs_mutex_);
+      const MutexLock lock(inputs_mutex_);
       inputs.swap(inputs_);
     }
     for (const auto& input : inputs) input();
@@ -548,8 +548,8 @@ class Agent final : public NodeAgent {
   const Variables environment_ = ThisEnvironment();
   std::unique_ptr<Prober> prober_;
 
-  std::mutex inputs_mutex_;
-  std::deque<std::function<void()>> inputs_;  // bounded by the pods there are: one or two per change and per probe
+  Mutex inputs_mutex_;
+  std::deque<std::function<void()>> inputs_ ABSL_GUARDED_BY(inputs_mutex_);  // of a pod one or two per change and probe
 
   std::atomic<bool> stopping_ = false;
   MonotonicTime stop_deadline_{};  // set before stopping_

@@ -115,32 +115,32 @@ Prober::Prober() : thread_([this] { Loop(); }) {}
 
 Prober::~Prober() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stopping_ = true;
     queue_.clear();
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
   thread_.join();
 }
 
 bool Prober::Submit(ProbeRequest request) {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   if (queue_.size() >= kQueuedMax) return false;
   queue_.push_back(std::move(request));
-  changed_.notify_all();
+  changed_.NotifyAll();
   return true;
 }
 
 void Prober::Loop() {
-  std::unique_lock lock(mutex_);
+  ReleasableMutexLock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    while (!stopping_ && queue_.empty()) changed_.Wait(mutex_);
     if (stopping_) return;
     const ProbeRequest request = std::move(queue_.front());
     queue_.pop_front();
-    lock.unlock();
+    lock.Release();
     request.on_result(RunProbe(request));
-    lock.lock();
+    lock.Acquire();
   }
 }
 

@@ -1,14 +1,13 @@
 // Readiness probes, run one after the other on a thread of their own. Thread-safe.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "operator/local/nodes/pod_plan.h"
 
 namespace attune::local {
@@ -31,10 +30,10 @@ class Prober {
  private:
   void Loop();
 
-  std::mutex mutex_;  // guards below
-  std::condition_variable changed_;
-  std::deque<ProbeRequest> queue_;
-  bool stopping_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<ProbeRequest> queue_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 
