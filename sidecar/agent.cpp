@@ -107,7 +107,7 @@ Agent::Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<Proce
       {.target = options_.telemetry, .token_file = options_.token_file, .authority = options_.authority},
       [this](uint64_t generation, RelayInput input) {
         {
-          const std::lock_guard lock(inbox_mutex_);
+          const MutexLock lock(inbox_mutex_);
           inbox_.emplace_back(generation, std::move(input));
         }
         Wake();
@@ -128,7 +128,7 @@ void Agent::StartMetrics() {
                                    {"role", pod.role()},
                                    {"index", std::to_string(pod.index())}},
                                   [this] {
-                                    const std::lock_guard lock(metrics_mutex_);
+                                    const MutexLock lock(metrics_mutex_);
                                     return metrics_.Values(counters_);
                                   });
   if (exporter.ok()) {
@@ -192,7 +192,7 @@ void Agent::HandleSocket() {
         meter_.Watch(event.peer_pid, time_.Now());
         measure_again_at_ = {};
         {
-          const std::lock_guard lock(metrics_mutex_);
+          const MutexLock lock(metrics_mutex_);
           metrics_.Clear();
         }
         Step(ProcessConnected{});
@@ -206,7 +206,7 @@ void Agent::HandleSocket() {
             said.usage = meter_.Measure(now);
             measure_again_at_ = now + kMeasureInterval;
           }
-          const std::lock_guard lock(metrics_mutex_);
+          const MutexLock lock(metrics_mutex_);
           metrics_.Observe(said.message.window(), said.usage);
         }
         Step(said);
@@ -219,7 +219,7 @@ void Agent::HandleSocket() {
           log::Warn("training process let go", {{"reason", event.reason}});
         }
         {
-          const std::lock_guard lock(metrics_mutex_);
+          const MutexLock lock(metrics_mutex_);
           metrics_.Clear();
         }
         Step(ProcessGone{});
@@ -232,7 +232,7 @@ void Agent::HandleSocket() {
 void Agent::HandleStream() {
   std::deque<std::pair<uint64_t, RelayInput>> inbox;
   {
-    const std::lock_guard lock(inbox_mutex_);
+    const MutexLock lock(inbox_mutex_);
     inbox.swap(inbox_);
   }
   for (auto& [generation, input] : inbox) {
@@ -273,7 +273,7 @@ void Agent::Apply(const RelayOutput& output) {
 }
 
 void Agent::PublishCounters() {
-  const std::lock_guard lock(metrics_mutex_);
+  const MutexLock lock(metrics_mutex_);
   counters_ = {.process_connected = relay_.process_accepted(),
                .stream_connected = relay_.stream_accepted(),
                .sent_reports = relay_.sent_reports(),

@@ -7,10 +7,10 @@
 #include <deque>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/os/file_descriptor.h"
 #include "base/status.h"
 #include "base/time_source.h"
@@ -76,12 +76,12 @@ class Agent {
   bool finished_ = false;
   bool outage_logged_ = false;
 
-  std::mutex metrics_mutex_;
-  Metrics metrics_;         // guarded by metrics_mutex_
-  RelayCounters counters_;  // guarded by metrics_mutex_
+  Mutex metrics_mutex_;
+  Metrics metrics_ ABSL_GUARDED_BY(metrics_mutex_);
+  RelayCounters counters_ ABSL_GUARDED_BY(metrics_mutex_);
 
-  std::mutex inbox_mutex_;
-  std::deque<std::pair<uint64_t, RelayInput>> inbox_;  // guarded by inbox_mutex_; from gRPC's threads
+  Mutex inbox_mutex_;
+  std::deque<std::pair<uint64_t, RelayInput>> inbox_ ABSL_GUARDED_BY(inbox_mutex_);  // from gRPC's threads
 
   std::unique_ptr<Exporter> exporter_;      // these two call into the members above,
   std::unique_ptr<OperatorStream> stream_;  // so they go first

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "attune/v1/telemetry.grpc.pb.h"
+#include "base/mutex.h"
 #include "base/os/file.h"
 
 namespace attune::sidecar {
@@ -47,23 +46,23 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, const std:
 class Gate {
  public:
   void Enter() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     ++inside_;
   }
   void Leave() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     --inside_;
-    empty_.notify_all();
+    empty_.NotifyAll();
   }
   void WaitEmpty() {
-    std::unique_lock lock(mutex_);
-    empty_.wait(lock, [this] { return inside_ == 0; });
+    const MutexLock lock(mutex_);
+    while (inside_ != 0) empty_.Wait(mutex_);
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable empty_;
-  int inside_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar empty_;
+  int inside_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 // One stream. Its owner keeps it until `over()` and destroys it in its own thread: with the last channel gRPC joins the
@@ -84,20 +83,20 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
   }
 
   void Send(const v1::SidecarMessage& message) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!open_) return;  // StreamEnded is on its way
     outgoing_ = message;
     StartWrite(&outgoing_);
   }
 
   void EndWrites() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (open_) StartWritesDone();
   }
 
   void Cancel() {
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       silent_ = true;
     }
     context_.TryCancel();
@@ -114,7 +113,7 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
       return StartRead(&incoming_);
     }
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       open_ = false;
     }
     RemoveHold();
@@ -130,7 +129,7 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
   }
   // The lock is held, so that nothing is posted after Cancel returned.
   void PostUnlessSilent(RelayInput input) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!silent_) post_(generation_, std::move(input));
   }
 
@@ -142,9 +141,9 @@ class Call final : public grpc::ClientBidiReactor<v1::SidecarMessage, v1::Operat
   grpc::ClientContext context_;
   v1::OperatorMessage incoming_;
   v1::SidecarMessage outgoing_;
-  std::mutex mutex_;
-  bool open_ = true;     // guarded by mutex_: writes may still be started
-  bool silent_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  bool open_ ABSL_GUARDED_BY(mutex_) = true;  // writes may still be started
+  bool silent_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 class GrpcOperatorStream final : public OperatorStream {

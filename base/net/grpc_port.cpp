@@ -25,6 +25,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/net/connection_limit.h"
 #include "base/os/file.h"
 #include "base/os/file_descriptor.h"
@@ -189,14 +190,14 @@ class Port final : public GrpcPort {
   }
 
   void Proved(const std::string& peer) override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = by_peer_.find(KeyOf(peer));
     if (found != by_peer_.end()) Forget(found->second);
   }
 
   uint16_t port() const override { return port_; }
   size_t strangers() const override {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return strangers_.size();
   }
 
@@ -224,7 +225,7 @@ class Port final : public GrpcPort {
         if (about == kListener) {
           Accept();
         } else if (about != kWake) {
-          const std::lock_guard lock(mutex_);
+          const MutexLock lock(mutex_);
           Forget(about);
         }
       }
@@ -235,7 +236,7 @@ class Port final : public GrpcPort {
 
   // Milliseconds until something is due; -1: nothing is.
   int Timeout() const {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     MonotonicTime due = accept_again_.value_or(kNever);
     if (!strangers_.empty()) due = std::min(due, strangers_.begin()->second.deadline);
     if (due == kNever) return -1;
@@ -257,7 +258,7 @@ class Port final : public GrpcPort {
         // Out of descriptors, most likely: a pause, so that this thread does not spin.
         LogRarely("cannot accept a connection", ErrnoText(errno));
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
-        const std::lock_guard lock(mutex_);
+        const MutexLock lock(mutex_);
         accept_again_ = time_.Now() + kAcceptPause;
         return;
       }
@@ -265,7 +266,7 @@ class Port final : public GrpcPort {
   }
 
   void AcceptAgain() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!accept_again_ || time_.Now() < *accept_again_) return;
     accept_again_.reset();
     Watch(listener_.get(), EPOLLIN, kListener);
@@ -275,7 +276,7 @@ class Port final : public GrpcPort {
     FileDescriptor second(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
     if (second.get() < 0) return LogRarely("cannot take a connection", ErrnoText(errno));
     {
-      const std::lock_guard lock(mutex_);
+      const MutexLock lock(mutex_);
       const uint64_t id = ++last_id_;
       if (const auto shed = limit_.Enter(id, peer.source)) {
         LogRarely("too many connections that have not proved themselves; the oldest of the largest source is closed",
@@ -293,7 +294,7 @@ class Port final : public GrpcPort {
 
   // All have the same time, so the oldest is the first due.
   void EndOverdue() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const MonotonicTime now = time_.Now();
     while (!strangers_.empty() && now >= strangers_.begin()->second.deadline) {
       const auto& [id, stranger] = *strangers_.begin();
@@ -302,14 +303,13 @@ class Port final : public GrpcPort {
     }
   }
 
-  // Requires mutex_. gRPC sees that the connection has ended, and closes its descriptor.
-  void End(uint64_t id) {
+  // gRPC sees that the connection has ended, and closes its descriptor.
+  void End(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     ::shutdown(strangers_.at(id).connection.get(), SHUT_RDWR);
     Forget(id);
   }
 
-  // Requires mutex_.
-  void Forget(uint64_t id) {
+  void Forget(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found = strangers_.find(id);
     if (found == strangers_.end()) return;
     // Closing would not end the watch, since the connection has another descriptor.
@@ -339,12 +339,12 @@ class Port final : public GrpcPort {
   std::atomic<bool> stopping_ = false;
   MonotonicTime log_again_{};  // of the thread
 
-  mutable std::mutex mutex_;  // guards what follows
-  ConnectionLimit limit_;
-  uint64_t last_id_ = kWake;
-  std::map<uint64_t, Stranger> strangers_;             // oldest first
-  std::unordered_map<std::string, uint64_t> by_peer_;  // by key
-  std::optional<MonotonicTime> accept_again_;          // the listener is not watched until then
+  mutable Mutex mutex_;
+  ConnectionLimit limit_ ABSL_GUARDED_BY(mutex_);
+  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWake;
+  std::map<uint64_t, Stranger> strangers_ ABSL_GUARDED_BY(mutex_);             // oldest first
+  std::unordered_map<std::string, uint64_t> by_peer_ ABSL_GUARDED_BY(mutex_);  // by key
+  std::optional<MonotonicTime> accept_again_ ABSL_GUARDED_BY(mutex_);          // the listener is not watched until then
 
   std::thread thread_;
 };

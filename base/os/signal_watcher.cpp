@@ -6,9 +6,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/os/file_descriptor.h"
 
 namespace attune {
@@ -38,11 +38,11 @@ struct Previous {
   int count = 0;
   struct sigaction action {};
 };
-std::mutex registry_mutex;
-Previous previous[64];  // by signal number; guarded by registry_mutex
+Mutex registry_mutex;
+Previous previous[64] ABSL_GUARDED_BY(registry_mutex);  // by signal number
 
 void Acquire(int number) {
-  std::lock_guard lock(registry_mutex);
+  const MutexLock lock(registry_mutex);
   if (previous[number].count++ > 0) return;
   struct sigaction action {};
   action.sa_handler = OnSignal;
@@ -52,7 +52,7 @@ void Acquire(int number) {
 }
 
 void Release(int number) {
-  std::lock_guard lock(registry_mutex);
+  const MutexLock lock(registry_mutex);
   if (--previous[number].count == 0) ::sigaction(number, &previous[number].action, nullptr);
 }
 

@@ -1,10 +1,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdio>
-#include <mutex>
 #include <stop_token>
 #include <thread>
 
+#include "base/mutex.h"
 #include "cli/application.h"
 #include "cli/commands/commands.h"
 #include "cli/connection.h"
@@ -45,7 +45,7 @@ StatusOr<std::vector<kube::Json>> ChoosePods(const JobConnection& connection, co
 class Printer {
  public:
   void Print(const std::string& prefix, std::string_view text) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     std::fwrite(prefix.data(), 1, prefix.size(), stdout);
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
@@ -55,23 +55,24 @@ class Printer {
   // Says on standard error that there is nothing yet, unless something comes soon: a program that writes nothing looks
   // like a command that hangs.
   void SayIfNothingComes(const std::stop_token& stop, size_t pods) {
-    std::unique_lock lock(mutex_);
-    if (changed_.wait_for(lock, stop, kSilence, [&] { return printed_; }) || stop.stop_requested()) return;
+    const MutexLock lock(mutex_);
+    const auto printed = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return printed_; };
+    if (changed_.wait_for(mutex_, stop, kSilence, printed) || stop.stop_requested()) return;
     std::fprintf(stderr, "attune: %s written nothing so far; waiting for more until %s (Ctrl-C leaves)\n",
                  pods == 1 ? "the pod has" : "the pods have", pods == 1 ? "it ends" : "they end");
   }
 
   // Whether anything was; for when all has been read.
   bool printed() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     return printed_;
   }
 
  private:
   static constexpr Duration kSilence = std::chrono::seconds(2);
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
-  bool printed_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  std::condition_variable_any changed_;  // for its waits that a stop token ends
+  bool printed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 Status ReadPod(kube::Api& api, const kube::Json& pod, const LogsArguments& arguments, bool prefixed, Printer& printer) {

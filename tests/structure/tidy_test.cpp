@@ -48,6 +48,9 @@ TEST(TidyTest, BannedCallsHaveAReplacement) {
        "a condition awaited with a deadline, or time that is injected",
        // Programs under test: their pauses are the compute time of a step, or of an evaluation.
        {"bench/", "examples/", "tests/local/ps/counting_worker.cpp", "tests/local/endings/ending_worker.cpp"}},
+      {std::regex(R"re(std::(mutex|condition_variable)\b)re"),
+       "Mutex and CondVar (base/mutex.h), whose fields the thread-safety analysis checks",
+       {"base/mutex.h", "bench/", "examples/", "tests/", "ps/store/store_locks.h"}},
       {std::regex(R"re(\.detach\(\))re"), "a joined thread owned by an object with a clear end", {}},
       {std::regex(R"re(set_validate_certificates\(false\))re"), "the authority's certificate", {}},
       {std::regex(R"re(\busing namespace std\b)re"), "qualified names", {}},
