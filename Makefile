@@ -89,7 +89,7 @@ chaos-cluster: build  ## lost, cut and drained machines of a real Kubernetes: ma
 format:  ## rewrite our sources in the project's style
 	git ls-files '*.cpp' '*.h' | xargs clang-format -i
 
-lint: packages  ## clang-format and clang-tidy, changing nothing; every finding is an error: make lint [SINCE=COMMIT]
+lint: packages  ## clang-format, clang-tidy and clang's thread-safety analysis, changing nothing; every finding is an error: make lint [SINCE=COMMIT]
 	@scripts/install-packages lint
 	@$(CONFIGURE)
 	scripts/lint --build $(BUILD) $(if $(SINCE),--since $(SINCE))
