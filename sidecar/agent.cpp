@@ -216,7 +216,7 @@ void Agent::HandleSocket() {
         if (event.reason.ok()) {
           log::Info("training process closed its connection");
         } else {
-          log::Warn("training process let go", {{"reason", event.reason}});
+          log::Warn("connection to the training process closed", {{"reason", event.reason}});
         }
         {
           const MutexLock lock(metrics_mutex_);

@@ -33,7 +33,7 @@ struct SocketEvent {
 // Not thread-safe.
 class ProcessSocket {
  public:
-  // What waits to be written to a process that does not read; beyond it the process is let go.
+  // What waits to be written to a process that does not read; beyond it its connection is closed.
   static constexpr size_t kUnsentBytesMax = 256 << 10;
   // Strangers whose first message is not whole yet; with more, the oldest is closed.
   static constexpr size_t kStrangersMax = 8;

@@ -158,7 +158,7 @@ std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& optio
   return std::move(draft).Finish();
 }
 
-// The job is going, its pods with it: nothing is made any more, everything that goes is let go.
+// The job is going, its pods with it: nothing is made any more, and finalizers of what goes are removed.
 std::vector<Step> PlanDeletion(const Observed& observed) {
   Draft draft;
   for (const ObservedPod& pod : observed.pods) {

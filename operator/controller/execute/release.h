@@ -9,7 +9,7 @@
 
 namespace attune::controller {
 
-// One pass over all pods of jobs, in this namespace or ("") in all. Returns how many it let go. Continues past pods
+// One pass over all pods of jobs, in this namespace or ("") in all. Returns of how many it removed the finalizer. Continues past pods
 // that cannot be patched and returns their error in the end.
 StatusOr<int> ReleasePods(kube::Api& api, const std::string& name_space);
 

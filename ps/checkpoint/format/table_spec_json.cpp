@@ -14,7 +14,7 @@ constexpr char kHexDigits[] = "0123456789ABCDEF";
 int HexValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  throw std::invalid_argument("a name has a wrong escape");
+  throw std::invalid_argument("a name has a malformed escape");
 }
 
 // {"kind": "Adagrad", "rate": 0.05, ...}: every alternative of a variant by the names of its fields.
@@ -98,7 +98,7 @@ std::string UnescapeText(std::string_view text) {
       plain.push_back(text[i]);
       continue;
     }
-    if (i + 2 >= text.size()) throw std::invalid_argument("a name has a wrong escape");
+    if (i + 2 >= text.size()) throw std::invalid_argument("a name has a malformed escape");
     plain.push_back(static_cast<char>(HexValue(text[i + 1]) * 16 + HexValue(text[i + 2])));
     i += 2;
   }
