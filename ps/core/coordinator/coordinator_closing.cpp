@@ -1,4 +1,4 @@
-// The end of the job: a goal is reached, and the closing work done (ps/core/progress/job_end.h).
+// The end of the job: a goal is reached, and the closing work done (ps/core/progress/job_ending.h).
 #include "ps/core/coordinator/coordinator_core.h"
 
 namespace attune::ps {

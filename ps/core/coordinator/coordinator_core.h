@@ -31,7 +31,7 @@
 #include "ps/core/progress/clock_board.h"
 #include "ps/core/progress/data_sets.h"
 #include "ps/core/progress/evaluation_schedule.h"
-#include "ps/core/progress/job_end.h"
+#include "ps/core/progress/job_ending.h"
 #include "ps/core/progress/job_tables.h"
 #include "ps/core/progress/metric_board.h"
 #include "ps/core/progress/smoothed_loss.h"
@@ -257,7 +257,7 @@ class CoordinatorCore {
   EvaluationSchedule evaluations_;
   bool reported_metrics_refused_ = false;  // once
 
-  JobEnd end_;
+  JobEnding end_;
 };
 
 }  // namespace attune::ps

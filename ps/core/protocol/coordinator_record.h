@@ -85,7 +85,7 @@ struct CoordinatorRecord {
   bool model_lost = false;
   uint64_t loss_windows = 0;
   std::string goal_reached;
-  NodeId closing_from;  // see JobEnd
+  NodeId closing_from;  // see JobEnding
   std::vector<MetricState> metrics;
   EvaluationState evaluations;
   std::optional<BestCheckpoint> best{};

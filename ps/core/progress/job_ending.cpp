@@ -1,4 +1,4 @@
-#include "ps/core/progress/job_end.h"
+#include "ps/core/progress/job_ending.h"
 
 namespace attune::ps {
 

@@ -32,7 +32,7 @@ struct GoalFacts {
 // Why training is over; empty: it continues.
 std::string ReachedGoal(const JobGoal& goal, const GoalFacts& facts);
 
-class JobEnd {
+class JobEnding {
  public:
   // --- the goal
 

@@ -1,4 +1,4 @@
-#include "ps/core/progress/job_end.h"
+#include "ps/core/progress/job_ending.h"
 
 #include <gtest/gtest.h>
 
@@ -71,8 +71,8 @@ TEST_F(ReachedGoalTest, WhatMetricsSayComesFirst) {
   EXPECT_EQ(Reached({.steps = 10}), verdict_);
 }
 
-TEST(JobEnd, BeforeTheGoalNothingIsDoneAndNoWorkerCounts) {
-  JobEnd end;
+TEST(JobEnding, BeforeTheGoalNothingIsDoneAndNoWorkerCounts) {
+  JobEnding end;
   end.NoteLeft(kAnna);
   end.NoteLost(kBert);
   EXPECT_FALSE(end.goal_reached());
@@ -80,16 +80,16 @@ TEST(JobEnd, BeforeTheGoalNothingIsDoneAndNoWorkerCounts) {
   EXPECT_EQ(end.closing_from(), NodeId());
 }
 
-TEST(JobEnd, WorkWithoutADataSetIsDoneWhenAWorkerHasLeftInOrder) {
-  JobEnd end;
+TEST(JobEnding, WorkWithoutADataSetIsDoneWhenAWorkerHasLeftInOrder) {
+  JobEnding end;
   end.Reach("10 steps done");
   EXPECT_FALSE(end.ClosingIsDone(false, false));
   end.NoteLeft(kAnna);
   EXPECT_TRUE(end.ClosingIsDone(false, false));
 }
 
-TEST(JobEnd, AWorkerThatIsLostHasToBeMadeUpForByALaterOne) {
-  JobEnd end;
+TEST(JobEnding, AWorkerThatIsLostHasToBeMadeUpForByALaterOne) {
+  JobEnding end;
   end.Reach("10 steps done");
   end.NoteLost(kBert);
   end.NoteLeft(kAnna);
@@ -98,16 +98,16 @@ TEST(JobEnd, AWorkerThatIsLostHasToBeMadeUpForByALaterOne) {
   EXPECT_TRUE(end.ClosingIsDone(false, false));
 }
 
-TEST(JobEnd, WorkWithADataSetIsDoneWithItsItemsWhateverWorkersDo) {
-  JobEnd end;
+TEST(JobEnding, WorkWithADataSetIsDoneWithItsItemsWhateverWorkersDo) {
+  JobEnding end;
   end.Reach("10 steps done");
   EXPECT_TRUE(end.ClosingIsDone(true, false));
   end.NoteLeft(kAnna);
   EXPECT_FALSE(end.ClosingIsDone(true, true));
 }
 
-TEST(JobEnd, ThatItWaitsIsReportedOnceAndAgainAfterALoss) {
-  JobEnd end;
+TEST(JobEnding, ThatItWaitsIsReportedOnceAndAgainAfterALoss) {
+  JobEnding end;
   end.Reach("10 steps done");
   EXPECT_TRUE(end.MayReport());
   EXPECT_FALSE(end.MayReport());
@@ -115,8 +115,8 @@ TEST(JobEnd, ThatItWaitsIsReportedOnceAndAgainAfterALoss) {
   EXPECT_TRUE(end.MayReport());
 }
 
-TEST(JobEnd, ASuccessorContinuesFromTheRecord) {
-  JobEnd before, after;
+TEST(JobEnding, ASuccessorContinuesFromTheRecord) {
+  JobEnding before, after;
   before.Reach("10 steps done");
   before.NoteLost(kBert);
   after.Restore(before.goal(), before.closing_from());
