@@ -66,8 +66,8 @@ class CoordinatorCore {
   std::optional<CoordinatorRecord> LastRecord() const;
 
  private:
-  // kTakingOver: until all members of the job have answered; kLeading: whenever it holds the leader lease; kFinished: the
-  // goal is reached, the closing work done, and all workers have left.
+  // kTakingOver: until all members of the job have answered; kLeading: whenever it holds the leader lease; kFinished:
+  // the goal is reached, the closing work done, and all workers have left.
   enum class Phase : uint8_t { kTakingOver, kLeading, kFinished };
   using Node = MemberState;
 

@@ -1,5 +1,5 @@
-// When this coordinator may act (ps/core/membership/leadership.h): what follows from a change of that, and confirmations
-// by the operator.
+// When this coordinator may act (ps/core/membership/leadership.h): what follows from a change of that, and
+// confirmations by the operator.
 #include "ps/core/coordinator/coordinator_core.h"
 
 namespace attune::ps {

@@ -1,5 +1,5 @@
-// Commands that the coordinator has taken up and answers later. Each queue knows when one of its orders is done or late;
-// the coordinator sends the answers. Externally synchronized.
+// Commands that the coordinator has taken up and answers later. Each queue knows when one of its orders is done or
+// late; the coordinator sends the answers. Externally synchronized.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,8 @@
 
 namespace attune::ps {
 
-// Switches of the synchronization mode, one after the other: all workers are held before a common step, then the mode is
-// announced from there on.
+// Switches of the synchronization mode, one after the other: all workers are held before a common step, then the mode
+// is announced from there on.
 class SwitchOrders {
  public:
   struct Done {
@@ -68,7 +68,8 @@ class PlacementOrders {
   void AddCount(CommandId id, MonotonicTime deadline) { orders_.push_back({id, deadline, {}}); }
   // An order says how many servers there are to be.
   bool HasCount() const;
-  // Those that are done, which the coordinator may only say while it leads (`acts`), or late. `is_here(node)`: a member.
+  // Those that are done, which the coordinator may only say while it leads (`acts`), or late. `is_here(node)`: a
+  // member.
   std::vector<CommandResult> TakeAnswered(MonotonicTime now, bool acts, const Servers& servers,
                                           const std::function<bool(NodeId)>& is_here);
   std::vector<CommandId> AbandonAll();
@@ -89,7 +90,8 @@ class PlacementOrders {
   // False: they are being changed already.
   bool BeginMoving() { return !std::exchange(moving_, true); }
   size_t shards_to_change() const { return shards_to_change_; }
-  // Nothing is to be changed now. `in_use`: every server that is to have shards has its own. True when shards were moved.
+  // Nothing is to be changed now. `in_use`: every server that is to have shards has its own. True when shards were
+  // moved.
   bool Settle(bool in_use) {
     settled_ = in_use;
     return std::exchange(moving_, false);
@@ -111,10 +113,10 @@ class PlacementOrders {
   size_t shards_to_change_ = 0;
 };
 
-// Reports of the platform that a process is gone: answered when it has no part in the job any more. A coordinator that is
-// lost itself takes the report along, so it is answered only when the coordinator has done what it can: the process is no
-// member, and no voter, and every server, in which the next one may run, has the map that says so. The operator sends the
-// next coordinator what the last one has not answered.
+// Reports of the platform that a process is gone: answered when it has no part in the job any more. A coordinator that
+// is lost itself takes the report along, so it is answered only when the coordinator has done what it can: the process
+// is no member, and no voter, and every server, in which the next one may run, has the map that says so. The operator
+// sends the next coordinator what the last one has not answered.
 class GoneOrders {
  public:
   // A whole rack may be lost at once.

@@ -48,8 +48,8 @@ class LinkWatch {
   bool IsGivenUp(NodeId member) const { return given_up_ == member; }
   // The one that was given up stays so as long as it can be spared and misses its links. Then, if one `may_be_chosen`,
   // among those that miss equally many links: the one that was given up less often, since the last choice may not have
-  // helped; a server that holds nothing, a worker, and last a server whose rows have to be taken over; one whose vote is
-  // missed after all others. Returns who is newly given up.
+  // helped; a server that holds nothing, a worker, and last a server whose rows have to be taken over; one whose vote
+  // is missed after all others. Returns who is newly given up.
   std::optional<NodeId> Check(MonotonicTime now, bool may_be_chosen, const CandidateOf& candidate_of);
   void GiveUpNone() { given_up_.reset(); }
   // "worker 1 (node 4) has had no connection for 10 s to server 0 (node 1)".

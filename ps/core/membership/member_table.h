@@ -1,7 +1,7 @@
 // The members of a job as its coordinator knows them: who they are, over which connections they speak, when each was
-// heard last, and what each has said of its steps and rows; and of those that are gone, what they hear should they speak
-// again. A node's number is never given twice. Who counts as lost is the coordinator's to decide, from what is known
-// here.
+// heard last, and what each has said of its steps and rows; and of those that are gone, what they hear should they
+// speak again. A node's number is never given twice. Who counts as lost is the coordinator's to decide, from what is
+// known here.
 //
 // Pure; externally synchronized.
 #pragma once
@@ -106,15 +106,16 @@ class MemberTable {
   // off, or its machine that starves, and those that come back a moment later than the first have been no more silent
   // than that one. `is_host`: the server that the coordinator runs in, which it always hears.
   Duration NoteHeard(MemberState& member, bool is_host, MonotonicTime now);
-  // What no member could have said, or this process could not have heard, for so long is no evidence against any member.
+  // What no member could have said, or this process could not have heard, for so long is no evidence against any
+  // member.
   void Forgive(Duration time, MonotonicTime now);
   // This process has stood still.
   void SkipPause(Duration pause, MonotonicTime now);
   // The platform's word: a process of this role and index is gone, of pod `pod` (0: not known). With its connection
   // there, or without a word which process it was, it may live: it has to be silent, too. True when it is a member.
   bool NoteSaidGone(Role role, uint32_t index, uint32_t pod, MonotonicTime now);
-  // Whose end counts by that word: nothing has been heard for a moment, for a heartbeat meanwhile says that the word was
-  // about another process.
+  // Whose end counts by that word: nothing has been heard for a moment, for a heartbeat meanwhile says that the word
+  // was about another process.
   std::vector<NodeId> SaidGone(MonotonicTime now) const;
   struct Silent {
     std::set<NodeId> all;
@@ -166,8 +167,8 @@ class MemberTable {
   void NoteGone(NodeId node, uint64_t incarnation, Status why, MonotonicTime now);
   // A member of another coordinator's time that has left, or was lost, without this one having seen it.
   void ForgetFormer(ConnectionId from, const Join& join, MonotonicTime now);
-  // One that left under an earlier coordinator asks so within its first moments here; one that continues with heartbeats
-  // was lost there, does not know it, and would wait for a lease for ever.
+  // One that left under an earlier coordinator asks so within its first moments here; one that continues with
+  // heartbeats was lost there, does not know it, and would wait for a lease for ever.
   bool WaitsInVain(NodeId node, MonotonicTime now) const;
   // Forgets what is too old. Returns the connections of those, should they be open still.
   std::vector<ConnectionId> Expire(MonotonicTime now);

@@ -1,6 +1,7 @@
 // What a coordinator that follows another one has learned from the members of the job, and what it has yet to learn
-// before it may act (docs/protocol.md#another-coordinator): which map and which record are the newest, whether the lease
-// of the coordinators before has ended, and who has not answered. What it does with that is the coordinator's part.
+// before it may act (docs/protocol.md#another-coordinator): which map and which record are the newest, whether the
+// lease of the coordinators before has ended, and who has not answered. What it does with that is the coordinator's
+// part.
 //
 // Pure; externally synchronized.
 #pragma once
@@ -72,8 +73,8 @@ class Takeover {
   // Servers, whose answers age, and workers that have not answered.
   std::vector<Question> ToAskAgain() const;
 
-  // nullopt: there is no map, or the server this coordinator runs in has not answered. Others may be quicker, with a map
-  // that is older than its joining and without the copy that it keeps.
+  // nullopt: there is no map, or the server this coordinator runs in has not answered. Others may be quicker, with a
+  // map that is older than its joining and without the copy that it keeps.
   std::optional<Newest> FindNewest() const;
   // A node keeps its number only with a map, so members that had none yet come without: the map says which process each
   // of them is.

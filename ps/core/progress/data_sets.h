@@ -75,8 +75,8 @@ class DataSets {
   MetricPlace PlaceAt(uint64_t steps) const;
   // Side work (evaluation, export) is not training unless there is nothing else.
   bool IsTraining(const DataSet& data_set) const;
-  // The first data set of the goal when all of them are done. A job whose data sets all have epochs of their own is done
-  // with the last of them. nullptr: training continues.
+  // The first data set of the goal when all of them are done. A job whose data sets all have epochs of their own is
+  // done with the last of them. nullptr: training continues.
   const DataSet* TrainedToTheEnd() const;
   // All data sets that are evaluated on the way have the same evaluations: the next is due when all have done the last.
   // True when another one is due now.
@@ -120,8 +120,8 @@ class DataSets {
 
   // It is reached: what is asked for or leased now is closing work.
   void BeginClosing();
-  // It is asked for after the goal. True when it is closing work from now on. A data set with epochs of its own that was
-  // done before the goal was training, or an evaluation on the way.
+  // It is asked for after the goal. True when it is closing work from now on. A data set with epochs of its own that
+  // was done before the goal was training, or an evaluation on the way.
   bool NoteClosing(DataSetId id);
   bool HasClosingWork() const;
   // The first one with items that are not done; nullptr: none.
@@ -139,7 +139,8 @@ class DataSets {
   bool TrainedSinceNewest(bool no_checkpoint) const;
   // From the record of the coordinator before. Done > Leased > Free: a lease that its worker does not know has never
   // reached it, or was ended there; the end is answered only when the record has it, so no worker has processed such
-  // items. `held_by(worker)` are the leases that it knows, nullptr when it is gone. Returns how many items go to others.
+  // items. `held_by(worker)` are the leases that it knows, nullptr when it is gone. Returns how many items go to
+  // others.
   uint64_t Restore(const CoordinatorRecord::DataSet& kept, uint64_t evaluations_due,
                    const std::function<const std::vector<LeasePosition>*(NodeId)>& held_by, bool adopt = true);
 
