@@ -47,10 +47,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
                    .mutations = options_.mutations}),
       cuts_(options_.term, options_.mark_timeout, options_.mutations),
       clocks_(options_.term, options_.synchronization),
-      loss_(options_.loss_window),
-      metrics_(options_.goal.target_metric, options_.goal.early_stopping, options_.goal.best_checkpoint),
-      best_(options_.goal.best_checkpoint),
-      evaluations_(options_.goal.evaluate_every_epochs, options_.goal.evaluate_every_steps) {
+      training_(options_.goal, options_.loss_window) {
   options_.servers = std::max(1U, options_.servers);
   options_.shards = std::clamp(options_.shards, options_.servers, kShardsMax);
   placement_.Want(options_.servers);
@@ -58,27 +55,22 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
   if (options_.resume) {
     clocks_.Restore(options_.synchronization, options_.resume->clock);
     members_.SetStepsOfGone(options_.resume->steps);
-    metrics_.Continue(options_.resume->metrics);
-    best_.Restore(options_.resume->best);
-    // A manifest is a file; what others are sent of it is what counts here.
-    options_.resume->metrics = metrics_.states();
-    options_.resume->best = best_.kept();
+    training_.ResumeFrom(*options_.resume);
   }
   recoveries_.SetNewest(options_.load, options_.resume ? options_.resume->steps : 0);
 }
 
 void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, CoordinatorOutputs& out) {
   if (superseded_) return;
-  now = now_ = std::max(now, now_);  // a clock that goes back stands still
-  if (next_check_ == kNever) {
+  const bool first = times_.Step(now, options_.check_interval, options_.send_again_after);
+  now = times_.now();
+  if (first) {
     takeover_.Begin(now);
-    next_check_ = now + options_.check_interval;
-    next_again_ = now + options_.send_again_after;
-    loss_.Begin(now);
+    training_.Begin(now);
   }
   SkipPause(now, out);
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
-  if (now >= next_check_) On(CoordinatorTimer{}, now, out);
+  if (times_.CheckIsDue()) On(CoordinatorTimer{}, now, out);
   AnswerTableWaiters(tables_.StopWaitingForTheGone([this](NodeId id) { return members_.contains(id); }), out);
   if (superseded_) return out.Clear(), void(out.superseded = true);
   if (TakingOver()) {
@@ -98,7 +90,7 @@ void CoordinatorCore::Step(CoordinatorInput input, MonotonicTime now, Coordinato
 // This process has stood still: what it did not hear meanwhile is no evidence (base/pause_watch.h). Its lease is not
 // moved: that runs out while it sleeps.
 void CoordinatorCore::SkipPause(MonotonicTime now, CoordinatorOutputs& out) {
-  const Duration pause = PausedFor(next_check_, now, options_.pause_tolerance);
+  const Duration pause = times_.Paused(options_.pause_tolerance);
   if (pause == Duration::zero() || options_.mutations.late_step_is_evidence) return;
   members_.SkipPause(pause, now);
   links_.Forgive(pause, now);
@@ -117,7 +109,7 @@ void CoordinatorCore::Heard(Node& node, MonotonicTime now) {
   if (forgiven > Duration::zero()) links_.Forgive(forgiven, now);
 }
 
-MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : next_check_; }
+MonotonicTime CoordinatorCore::WakeAt() const { return superseded_ ? kNever : times_.next_check(); }
 
 void CoordinatorCore::On(FromConnection input, MonotonicTime now, CoordinatorOutputs& out) {
   if (const auto* join = std::get_if<Join>(&input.message)) return OnJoin(input.from, *join, now, out);
@@ -140,9 +132,9 @@ void CoordinatorCore::On(ConnectionClosed input, MonotonicTime, CoordinatorOutpu
 }
 
 void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs& out) {
-  next_check_ = now + options_.check_interval;
+  times_.Checked(options_.check_interval);
   if (!failed_.ok()) return;
-  if (TakingOver()) return AskForPromisesAgain(now, out);
+  if (TakingOver()) return AskForPromisesAgain(out);
   CheckLiveness(now, out);
   for (const ConnectionId connection : members_.Expire(now)) out.close.push_back(connection);
   if (!failed_.ok()) return;
@@ -151,8 +143,7 @@ void CoordinatorCore::On(CoordinatorTimer, MonotonicTime now, CoordinatorOutputs
   WatchFloor(now, out);
   AskOpenersToWait(now, out);
   AnswerPlacementOrders(now, out);
-  if (now >= next_again_) {
-    next_again_ = now + options_.send_again_after;
+  if (times_.TakeAgain(options_.send_again_after)) {
     mirror_.NoteChange();  // positions and losses, which no caller waits for
     for (const auto& [id, node] : members_) {
       if (node.member.role == Role::kServer) SendOpenOrders(node, out);
@@ -200,7 +191,7 @@ void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
-  const bool waits = MirrorHost() != nullptr || !leadership_.Held(now_);
+  const bool waits = MirrorHost() != nullptr || !leadership_.Held(times_.now());
   Node* node = members_.Find(id);
   if (node == nullptr) return;
   if (waits && !options_.mutations.answer_before_mirror) {
@@ -221,8 +212,8 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
   if (members_.NoteBack(node)) {  // the last server, and no process has taken its place
     out.events.push_back(members_.Name(node.member.node) + " is back");
   }
-  loss_.Add(message.loss_sum - node.last.loss_sum,
-            message.loss_samples - std::min(message.loss_samples, node.last.loss_samples));
+  training_.AddLoss(message.loss_sum - node.last.loss_sum,
+                    message.loss_samples - std::min(message.loss_samples, node.last.loss_samples));
   node.last = message;
   data_sets_.Advance(node.member.node, message.leases);
   if (node.member.role == Role::kWorker &&
@@ -231,14 +222,14 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, MonotonicT
     UpdateCounted(node);
   }
   if (node.member.role == Role::kServer) {
-    leadership_.OnSupport(node.member.node, message.supports, message.map_version, now_);
+    leadership_.OnSupport(node.member.node, message.supports, message.map_version, times_.now());
     if (leadership_.suspended()) CheckLease(now, out);
   }
   Send(node,
        HeartbeatAck{.number = message.number,
                     .sync = clocks_.state(),
                     .liveness = leadership_.GrantedLiveness(now),
-                    .support = leadership_.Ask(node.member.node, node.member.role, now_)},
+                    .support = leadership_.Ask(node.member.node, node.member.role, times_.now())},
        out);
   if (message.map_version < map_.version) Send(node, MapUpdate{.map = map_}, out);
   if (end_.goal_reached()) Send(node, GoalReached{.reason = end_.goal()}, out);

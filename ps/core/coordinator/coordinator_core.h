@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/coordinator/check_times.h"
 #include "ps/core/coordinator/checkpoint_cuts.h"
 #include "ps/core/coordinator/coordinator_io.h"
 #include "ps/core/coordinator/pending_orders.h"
@@ -27,15 +28,12 @@
 #include "ps/core/membership/member_table.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/membership/takeover.h"
-#include "ps/core/progress/best_checkpoint.h"
 #include "ps/core/progress/clock_board.h"
 #include "ps/core/progress/data_sets.h"
-#include "ps/core/progress/evaluation_schedule.h"
 #include "ps/core/progress/job_ending.h"
 #include "ps/core/progress/job_tables.h"
-#include "ps/core/progress/metric_board.h"
-#include "ps/core/progress/smoothed_loss.h"
 #include "ps/core/progress/straggler_watch.h"
+#include "ps/core/progress/training_state.h"
 #include "ps/core/protocol/coordinator_record.h"
 #include "ps/core/protocol/cut_record.h"
 #include "ps/core/protocol/ids.h"
@@ -142,7 +140,7 @@ class CoordinatorCore {
   void OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
   void OnPromised(ConnectionId from, const Promised& message, MonotonicTime now);
   void AskForPromise(const Takeover::Question& question, CoordinatorOutputs& out);
-  void AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out);
+  void AskForPromisesAgain(CoordinatorOutputs& out);
   void EndWithItsServer(ConnectionId server, CoordinatorOutputs& out);
   void FailWithoutRecord(const ShardMap& map, CoordinatorOutputs& out);
   void GoOnWithTakeover(MonotonicTime now, CoordinatorOutputs& out);
@@ -210,10 +208,8 @@ class CoordinatorCore {
   void ServeLeases(MonotonicTime now, CoordinatorOutputs& out);
   void NoteLeaseEnded(Node& node, RequestId request, MonotonicTime now, CoordinatorOutputs& out);
 
-  // coordinator_metrics.cpp
-  void MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out);
-
   // coordinator_closing.cpp
+  void MakeEvaluationDue(MonotonicTime now, CoordinatorOutputs& out);
   void CheckGoals(MonotonicTime now, CoordinatorOutputs& out);
   void ReachGoal(std::string reason, CoordinatorOutputs& out);
   void FinishWhenEmpty(CoordinatorOutputs& out);
@@ -222,6 +218,7 @@ class CoordinatorCore {
   bool IsFinished() const { return phase_ == Phase::kFinished; }
 
   CoordinatorOptions options_;
+  CheckTimes times_;
   Phase phase_ = Phase::kLeading;
   Status failed_;            // the job cannot continue
   bool superseded_ = false;  // another coordinator is at work; the phase stays what it was
@@ -246,16 +243,7 @@ class CoordinatorCore {
   ClockBoard clocks_;
   SwitchOrders switches_;
   StragglerWatch straggler_;
-  MonotonicTime first_worker_ = kNever;
-  MonotonicTime now_{};  // of the step in progress
-  MonotonicTime next_check_ = kNever;
-  MonotonicTime next_again_ = kNever;
-
-  SmoothedLoss loss_;
-  MetricBoard metrics_;
-  BestCheckpointKeeper best_;
-  EvaluationSchedule evaluations_;
-  bool reported_metrics_refused_ = false;  // once
+  TrainingState training_;
 
   JobEnding end_;
 };

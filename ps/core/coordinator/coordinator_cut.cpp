@@ -53,21 +53,20 @@ bool CoordinatorCore::RowsCanBeCopied() const {
 }
 
 CutRecord CoordinatorCore::RecordNow() const {
-  return {.synchronization = ToString(clocks_.mode()),
-          .clock = clocks_.holding() ? clocks_.hold_at() : clocks_.floor(),
-          .steps = members_.TotalSteps(),
-          .seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
-          .data_sets = data_sets_.Records(),
-          .metrics = metrics_.states(),
-          .best = best_.kept()};
+  CutRecord record{.synchronization = ToString(clocks_.mode()),
+                   .clock = clocks_.holding() ? clocks_.hold_at() : clocks_.floor(),
+                   .steps = members_.TotalSteps(),
+                   .data_sets = data_sets_.Records()};
+  training_.Fill(record, times_.now());
+  return record;
 }
 
 // One more reason for a checkpoint like any other.
 void CoordinatorCore::CutTheBest(MonotonicTime now) {
   constexpr Duration kTimeout = std::chrono::minutes(2);  // as for one that is asked for
   if (IsFinished() || !map_.formed() || cuts_.HasBest() || cuts_.IsFull()) return;
-  if (!best_.IsDue(metrics_, now, end_.goal_reached())) return;
-  best_.Begin();
+  if (!training_.BestIsDue(now, end_.goal_reached())) return;
+  training_.BeginBest();
   cuts_.Add({.directory = options_.goal.best_checkpoint->directory, .deadline = now + kTimeout, .best = true});
 }
 
@@ -75,7 +74,7 @@ void CoordinatorCore::GoOnWithCut(MonotonicTime now, CoordinatorOutputs& out) {
   CutTheBest(now);
   if (cuts_.empty()) return;
   const auto name = [this](NodeId id) { return members_.Name(id); };
-  const Status status = cuts_.CheckFirst(now, clocks_, best_.WouldBeBest(metrics_), name);
+  const Status status = cuts_.CheckFirst(now, clocks_, training_.WouldBeBest(), name);
   if (!status.ok()) return EndCut(status, out);
   if (cuts_.CanBegin(clocks_) && RowsCanBeCopied()) out.begin_checkpoint = cuts_.Begin(now);
   if (cuts_.CanMark(clocks_) && RowsCanBeCopied()) MarkAll(now, out);
@@ -91,7 +90,7 @@ void CoordinatorCore::On(CheckpointBegun input, MonotonicTime, CoordinatorOutput
 void CoordinatorCore::MarkAll(MonotonicTime now, CoordinatorOutputs& out) {
   const CheckpointRequest& asked = cuts_.first().asked;
   CutRecord record = asked.exact() ? RecordNow() : CutRecord();
-  if (asked.best) record.best = best_.Mark(metrics_, asked.directory, cuts_.first().checkpoint);
+  if (asked.best) record.best = training_.MarkBest(asked.directory, cuts_.first().checkpoint);
   std::set<NodeId> reporting;
   for (const auto& [id, node] : members_) {
     if (node.reports()) reporting.insert(id);
@@ -163,8 +162,8 @@ void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
   placement_.NoteChange();
   std::string text = Describe(cut, status);
   if (asked.best) {
-    const Duration took = cut.phase == CheckpointCut::Phase::kWaiting ? Duration::zero() : now_ - cut.begun_at;
-    best_.End(status.ok() ? cut.record.best : std::nullopt, now_, took);
+    const Duration took = cut.phase == CheckpointCut::Phase::kWaiting ? Duration::zero() : times_.now() - cut.begun_at;
+    training_.EndBest(status.ok() ? cut.record.best : std::nullopt, times_.now(), took);
     text += status.ok() ? ", the best by " + Describe(*cut.record.best) : "; the best one so far stays";
   }
   out.events.push_back(status.ok() ? text + " written to " + asked.directory : text);
@@ -179,7 +178,7 @@ void CoordinatorCore::EndCut(const Status& status, CoordinatorOutputs& out) {
   } else {
     Reply(asked.asker, asked.request, Refused{.request = asked.request, .status = status}, out);
   }
-  ServeLeases(now_, out);
+  ServeLeases(times_.now(), out);
 }
 
 }  // namespace attune::ps

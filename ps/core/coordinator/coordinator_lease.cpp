@@ -26,7 +26,7 @@ void CoordinatorCore::OnCommand(CommandId id, const ConfirmLeader& command, Mono
   if (!command.voters.nodes.empty() && leadership_.Confirm(command.voters)) {
     out.events.push_back("the operator confirms the coordinator with " + std::to_string(command.voters.nodes.size()) +
                          " voters");
-    CheckLease(now_, out);
+    CheckLease(times_.now(), out);
     return Answer(id, OkStatus(), {}, out);
   }
   Answer(id, Error(StatusCode::kFailedPrecondition, "the confirmation is older than the voters in force"), {}, out);

@@ -112,10 +112,7 @@ void CoordinatorCore::Admit(ConnectionId from, const Join& join, MonotonicTime n
   if (join.role == Role::kWorker) clocks_.Add(id);
   mirror_.NoteChange();
   out.events.push_back(members_.Name(id) + " joined");
-  if (join.role == Role::kWorker && first_worker_ == kNever) {
-    const double trained = options_.resume ? options_.resume->seconds : 0;
-    first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(trained));
-  }
+  if (join.role == Role::kWorker) training_.NoteWorker(options_.resume ? options_.resume->seconds : 0, now);
   if (join.role == Role::kServer) {
     WantServer(node);
     tables_.NoteJoined(id);  // it must have them before it gets rows
@@ -158,7 +155,7 @@ void CoordinatorCore::SendWelcome(Node& node, CoordinatorOutputs& out) {
                .servers_expected = options_.servers,
                .servers_joined = joined,
                .sync = clocks_.state(),
-               .support = leadership_.Ask(node.member.node, node.member.role, now_)},
+               .support = leadership_.Ask(node.member.node, node.member.role, times_.now())},
        out);
 }
 
@@ -191,7 +188,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
   map_ = std::move(map);
   map_.marked = std::max(map_.marked, cuts_.marked());
   map_.members = members_.Members();
-  leadership_.AssignVotes(map_, now_);
+  leadership_.AssignVotes(map_, times_.now());
   placement_.NotePublished();
   for (const auto& [id, node] : members_) Send(node, MapUpdate{.map = map_}, out);
 }
@@ -199,7 +196,7 @@ void CoordinatorCore::Publish(ShardMap map, CoordinatorOutputs& out) {
 void CoordinatorCore::Remove(NodeId id, Status why) {
   cuts_.NoteGone(id, why);
   leadership_.NoteGone(members_.at(id).member, map_);
-  members_.Remove(id, std::move(why), now_);
+  members_.Remove(id, std::move(why), times_.now());
   links_.Forget(id);
   if (!options_.mutations.floor_counts_lost_workers) clocks_.Remove(id);
   (void)data_sets_.TakeWaiting(id);
@@ -217,7 +214,7 @@ void CoordinatorCore::AnswerGone(ConnectionId from, NodeId node, const Message& 
              std::holds_alternative<LeaseReturn>(message)) {
     out.send.push_back({.to = from, .message = Done{.request = HeaderOf(message)->request}});
   } else if (HeaderOf(message) != nullptr ||
-             (std::holds_alternative<Heartbeat>(message) && members_.WaitsInVain(node, now_))) {
+             (std::holds_alternative<Heartbeat>(message) && members_.WaitsInVain(node, times_.now()))) {
     out.send.push_back({.to = from, .message = SessionLost{.status = NoLongerMember()}});
   }
 }
@@ -241,7 +238,7 @@ void CoordinatorCore::LoseWorker(NodeId id, const Status& reason, CoordinatorOut
   } else {
     PublishMembers(out);
   }
-  ServeLeases(now_, out);
+  ServeLeases(times_.now(), out);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const Leave& message, MonotonicTime now, CoordinatorOutputs& out) {
@@ -266,7 +263,7 @@ void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
   members_.AddStepsOfGone(leave.steps);
   Remove(id, OkStatus());
   PublishMembers(out);
-  CheckGoals(now_, out);
+  CheckGoals(times_.now(), out);
   if (!leave.drained) end_.NoteLeft(id);  // one that was asked to leave may have had the closing work before it
   FinishWhenEmpty(out);
 }

@@ -59,16 +59,10 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
                            .newest = recoveries_.newest(),
                            .newest_steps = recoveries_.newest_steps(),
                            .steps_of_gone = members_.steps_of_gone(),
-                           .trained_seconds = {},
-                           .smoothed_loss = loss_.value(),
                            .model_lost = recoveries_.model_lost(),
-                           .loss_windows = loss_.windows(),
                            .goal_reached = end_.goal(),
-                           .closing_from = end_.closing_from(),
-                           .metrics = metrics_.states(),
-                           .evaluations = evaluations_.state(),
-                           .best = best_.kept()};
-  if (first_worker_ != kNever) record.trained_seconds = Seconds(now_ - first_worker_);
+                           .closing_from = end_.closing_from()};
+  training_.Fill(record, times_.now());
   for (const auto& [id, node] : members_) {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
     if (node.member.role == Role::kServer && node.member.index == options_.host_index) record.host = id;
@@ -85,7 +79,7 @@ std::optional<CoordinatorRecord> CoordinatorCore::LastRecord() const {
 
 // Nothing is acknowledged without the leader lease: the next coordinator may not know of it.
 void CoordinatorCore::ReleaseAnswers(bool all, CoordinatorOutputs& out) {
-  if (!leadership_.Held(now_)) return;
+  if (!leadership_.Held(times_.now())) return;
   mirror_.Release(all, [&](RecordMirror::Answer answer) {
     if (Node* node = members_.Find(answer.node)) {
       Send(*node, answer.message, out);
@@ -106,7 +100,7 @@ void CoordinatorCore::DropOlderCopies(CoordinatorOutputs& out) {
     return node == nullptr || mirror_.MustHaveDropped(node->known_map(), map_.records_from);
   });
   const auto from = mirror_.ToAnnounce(map_.records_from);
-  if (!from || !leadership_.Held(now_)) return;
+  if (!from || !leadership_.Held(times_.now())) return;
   map_.records_from = *from;
   PublishMembers(out);
   mirror_.Announced(map_.version);
@@ -122,7 +116,7 @@ void CoordinatorCore::GoOnWithMirror(CoordinatorOutputs& out) {
   const bool moved = mirror_.SetHost(host == nullptr ? NodeId() : host->member.node);
   if (host == nullptr) return ReleaseAnswers(true, out);
   ReleaseMirrored(out);  // what waited for the lease, or for servers with an older copy
-  if (!mirror_.BeginCopy(moved, now_, options_.send_again_after)) return;
+  if (!mirror_.BeginCopy(moved, times_.now(), options_.send_again_after)) return;
   Send(*host, MirrorUpdate{.record = RecordAll()}, out);
 }
 

@@ -225,9 +225,9 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
                   out);
   }
   gone_orders_.Add(id, command, deadline);
-  if (TakingOver()) takeover_.NoteGone(command.role, command.index, command.pod, now_);
+  if (TakingOver()) takeover_.NoteGone(command.role, command.index, command.pod, times_.now());
   leadership_.ExcludeFormerVoter(command.role, command.index, command.pod);
-  if (members_.NoteSaidGone(command.role, command.index, command.pod, now_)) LoseTheGone(now_, out);
+  if (members_.NoteSaidGone(command.role, command.index, command.pod, times_.now())) LoseTheGone(times_.now(), out);
 }
 
 void CoordinatorCore::AnswerGoneOrders(MonotonicTime now, CoordinatorOutputs& out) {
@@ -277,7 +277,7 @@ void CoordinatorCore::LoseServer(NodeId id, const Status& reason, CoordinatorOut
                        (uncovered == 0 ? "; every shard it was home of has a copy"
                                        : recoveries_.DescribeLoss(uncovered, members_.TotalSteps())));
   if (!others) {
-    members_.NoteLastServerLost(node, now_);
+    members_.NoteLastServerLost(node, times_.now());
     out.events.push_back("no server is left; waiting for another one");
     return;
   }

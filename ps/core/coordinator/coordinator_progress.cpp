@@ -13,12 +13,12 @@ JobProgress CoordinatorCore::progress() const {
                        .floor_clock = clocks_.floor(),
                        .steps = members_.TotalSteps(),
                        .synchronization = ToString(clocks_.mode()),
-                       .smoothed_loss = loss_.value(),
+                       .smoothed_loss = training_.smoothed_loss(),
                        .serving = map_.formed() && failed_.ok(),
-                       .trained_seconds = first_worker_ == kNever ? 0 : Seconds(now_ - first_worker_),
+                       .trained_seconds = training_.TrainedSeconds(times_.now()),
                        .taking_over = TakingOver(),
                        .goal_reached = end_.goal()};
-  progress.lease.held = TakingOver() ? takeover_.leads() : leadership_.Held(now_);
+  progress.lease.held = TakingOver() ? takeover_.leads() : leadership_.Held(times_.now());
   progress.lease.map_version = !leadership_.wanted().empty() ? leadership_.wanted_map()
                                : TakingOver()                ? takeover_.map_version()
                                                              : map_.version;
@@ -38,10 +38,10 @@ JobProgress CoordinatorCore::progress() const {
   if (clocks_.AnyoneWaits()) {
     progress.floor_holder = members_.Name(straggler_.slowest());
     if (const Node* slowest = members_.Find(straggler_.slowest())) progress.floor_worker = slowest->member.index;
-    progress.floor_held_for = now_ - straggler_.since();
+    progress.floor_held_for = times_.now() - straggler_.since();
   }
-  progress.metrics = metrics_.states();
-  progress.best_checkpoint = best_.kept();
+  progress.metrics = training_.metrics();
+  progress.best_checkpoint = training_.best();
   progress.closing.done = IsFinished();
   progress.closing.declared = data_sets_.HasClosingWork();
   if (const DataSet* open = data_sets_.OpenClosingWork()) {

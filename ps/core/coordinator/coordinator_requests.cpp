@@ -95,7 +95,7 @@ void CoordinatorCore::OnMessage(Node& node, const OpenDataSet& message, Monotoni
                                                              .goal = options_.goal,
                                                              .resume = options_.resume ? &*options_.resume : nullptr,
                                                              .steps = members_.TotalSteps()},
-                                                            evaluations_);
+                                                            training_.evaluations());
   if (!opened.ok()) {
     return Reply(node.member.node, request, Refused{.request = request, .status = opened.status()}, out);
   }
@@ -151,7 +151,7 @@ void CoordinatorCore::ServeLeases(MonotonicTime now, CoordinatorOutputs& out) {
                      .floor = clocks_.floor()},
           out);
   };
-  data_sets_.Serve(now, end_.goal_reached(), evaluations_.any(), may_begin, answer);
+  data_sets_.Serve(now, end_.goal_reached(), training_.evaluations().any(), may_begin, answer);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const LeaseDone& message, MonotonicTime now, CoordinatorOutputs& out) {

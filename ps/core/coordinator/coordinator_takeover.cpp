@@ -18,7 +18,8 @@ std::string HowToGoOn(const RestorePoint& newest) {
 }  // namespace
 
 void CoordinatorCore::AskForPromise(const Takeover::Question& question, CoordinatorOutputs& out) {
-  out.send.push_back({.to = question.to, .message = Promise{leadership_.Ask(question.node, question.role, now_)}});
+  out.send.push_back(
+      {.to = question.to, .message = Promise{leadership_.Ask(question.node, question.role, times_.now())}});
 }
 
 void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
@@ -32,13 +33,12 @@ void CoordinatorCore::OnFormerMember(ConnectionId from, const Join& join, Coordi
 
 void CoordinatorCore::OnPromised(ConnectionId from, const Promised& message, MonotonicTime now) {
   for (const NodeId node : takeover_.OnPromised(from, message, now)) {
-    leadership_.OnSupport(node, message.standing.supports, message.map.version, now_);
+    leadership_.OnSupport(node, message.standing.supports, message.map.version, times_.now());
   }
 }
 
-void CoordinatorCore::AskForPromisesAgain(MonotonicTime now, CoordinatorOutputs& out) {
-  if (now < next_again_) return;
-  next_again_ = now + options_.leader_lease / 4;  // what servers have answered ages
+void CoordinatorCore::AskForPromisesAgain(CoordinatorOutputs& out) {
+  if (!times_.TakeAgain(options_.leader_lease / 4)) return;  // what servers have answered ages
   for (const Takeover::Question& question : takeover_.ToAskAgain()) AskForPromise(question, out);
 }
 
@@ -145,11 +145,11 @@ void CoordinatorCore::TakeOver(const ShardMap& map, const CoordinatorRecord& rec
     if (former.join.role == Role::kServer) {
       out.send.push_back({.to = *former.connection, .message = SessionLost{.status = unknown}});
     } else {
-      members_.ForgetFormer(*former.connection, former.join, now_);
+      members_.ForgetFormer(*former.connection, former.join, times_.now());
     }
   }
   map_.members = members_.Members();
-  leadership_.AssignVotes(map_, now_);
+  leadership_.AssignVotes(map_, times_.now());
   placement_.NoteChange();
   mirror_.NoteChange();
   std::vector<ClockBoard::Standing> standing;
@@ -207,18 +207,9 @@ void CoordinatorCore::RestoreFrom(const CoordinatorRecord& record, MonotonicTime
   placement_.Want(record.servers_wanted);
   members_.ReserveBelow(record.next_node);
   members_.SetStepsOfGone(record.steps_of_gone);
-  loss_.Restore(record.smoothed_loss, record.loss_windows);
+  training_.Restore(record, now);
   recoveries_.RestoreModelLost(record.model_lost);
   end_.Restore(record.goal_reached, record.closing_from);
-  metrics_ = MetricBoard(record.goal.target_metric, record.goal.early_stopping, record.goal.best_checkpoint);
-  metrics_.Restore(record.metrics);
-  best_ = BestCheckpointKeeper(record.goal.best_checkpoint);
-  best_.Restore(record.best);
-  evaluations_ = EvaluationSchedule(record.goal.evaluate_every_epochs, record.goal.evaluate_every_steps);
-  evaluations_.Restore(record.evaluations);
-  if (record.trained_seconds) {
-    first_worker_ = now - std::chrono::duration_cast<Duration>(std::chrono::duration<double>(*record.trained_seconds));
-  }
 }
 
 void CoordinatorCore::RestoreTables(const CoordinatorRecord& record, const PreviousMembers& previous) {
@@ -227,7 +218,7 @@ void CoordinatorCore::RestoreTables(const CoordinatorRecord& record, const Previ
     if (!former.answer || options_.mutations.tables_numbered_anew) continue;
     for (const InstallTable& table : former.answer->tables) found.emplace(table.table, table.spec);
   }
-  tables_.Restore(record.tables, found, members_.Servers(), now_);
+  tables_.Restore(record.tables, found, members_.Servers(), times_.now());
 }
 
 void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, CoordinatorOutputs& out) {
@@ -240,8 +231,8 @@ void CoordinatorCore::RestoreLeases(const CoordinatorRecord& record, Coordinator
       kept.progress.done.clear();
       kept.progress.finished_epochs = 0;
     }
-    const uint64_t again =
-        data_sets_.Restore(kept, evaluations_.state().due, held_by, !options_.mutations.adopted_leases_granted);
+    const uint64_t again = data_sets_.Restore(kept, training_.evaluations().state().due, held_by,
+                                              !options_.mutations.adopted_leases_granted);
     if (again == 0) continue;
     out.events.push_back(std::to_string(again) + " items of \"" + kept.progress.name +
                          "\" go to others: their workers were lost with the coordinator");
