@@ -191,7 +191,7 @@ void CoordinatorCore::RefuseWaiting(NodeId worker, CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::Reply(NodeId id, RequestId request, Message message, CoordinatorOutputs& out) {
-  const bool waits = MirrorHost() != nullptr || !leadership_.Held(times_.now());
+  const bool waits = leadership_.MirrorHost(members_, map_) != nullptr || !leadership_.Held(times_.now());
   Node* node = members_.Find(id);
   if (node == nullptr) return;
   if (waits && !options_.mutations.answer_before_mirror) {

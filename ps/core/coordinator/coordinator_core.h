@@ -99,7 +99,6 @@ class CoordinatorCore {
   void CheckLinks(MonotonicTime now, CoordinatorOutputs& out);
   bool MayGiveUp(const Node& node, MonotonicTime now) const;
   std::optional<LinkWatch::Candidate> WhoMayBeGivenUp(NodeId id, MonotonicTime now) const;
-  bool IsReachedByAll(NodeId joining) const;
   std::string WhyGivenUp(NodeId id, MonotonicTime now) const;
 
   // coordinator_lease.cpp
@@ -117,11 +116,8 @@ class CoordinatorCore {
   void LoseNode(NodeId id, const Status& reason, CoordinatorOutputs& out);
   void ReplaceLastServer(CoordinatorOutputs& out);
   void TakeFromNewest();
-  std::vector<NodeId> EligibleServers() const;
-  bool PromoteBackups(CoordinatorOutputs& out);
   bool ReleaseLeavers(CoordinatorOutputs& out);
   void EndLeave(NodeId id, CoordinatorOutputs& out);
-  size_t ShardChangesMax() const;
   PlacementGoal GoalOfPlacement(std::vector<NodeId> servers) const;
   void GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out);
   void AnswerPlacementOrders(MonotonicTime now, CoordinatorOutputs& out);
@@ -129,8 +125,6 @@ class CoordinatorCore {
   // coordinator_mirror.cpp
   void OnMessage(Node& node, const MirrorAck& message, MonotonicTime now, CoordinatorOutputs& out);
   CoordinatorRecord RecordAll() const;
-  std::string MachineOfHost() const;
-  const Node* MirrorHost() const;
   void GoOnWithMirror(CoordinatorOutputs& out);
   void ReleaseAnswers(bool all, CoordinatorOutputs& out);
   void DropOlderCopies(CoordinatorOutputs& out);

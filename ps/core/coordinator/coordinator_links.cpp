@@ -51,15 +51,6 @@ void CoordinatorCore::CheckLinks(MonotonicTime now, CoordinatorOutputs& out) {
   }
 }
 
-// All members know of it, and no link between it and them is missing.
-bool CoordinatorCore::IsReachedByAll(NodeId joining) const {
-  if (!links_.HasAllLinks(joining)) return false;
-  return std::ranges::all_of(members_, [&](const auto& entry) {
-    const Node& node = entry.second;
-    return entry.first == joining || node.lost || node.last.map_version >= map_.version;
-  });
-}
-
 std::string CoordinatorCore::WhyGivenUp(NodeId id, MonotonicTime now) const {
   return links_.Describe(id, now, [this](NodeId node) { return members_.Name(node); });
 }

@@ -1,43 +1,12 @@
 // What the coordinator does with its mirror: which server gets the copies, what they contain, and what a map has to say
 // of them (ps/core/coordinator/record_mirror.h).
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
 #include "ps/core/coordinator/coordinator_core.h"
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
-
-// Empty: not known.
-std::string CoordinatorCore::MachineOfHost() const {
-  const auto is_host = [&](const auto& entry) {
-    return entry.second.member.role == Role::kServer && entry.second.member.index == options_.host_index;
-  };
-  const auto host = std::ranges::find_if(members_, is_host);
-  return host == members_.end() ? "" : host->second.member.machine;
-}
-
-// The first other server by index that every majority counts which may decide for the next coordinator; one on this
-// machine, which may be lost as a whole, and one that leaves only when there is no other. Of a server that has just
-// joined a successor may not have heard.
-const CoordinatorCore::Node* CoordinatorCore::MirrorHost() const {
-  if (!options_.may_be_followed || !options_.host_index || !map_.formed()) return nullptr;
-  const std::string machine = MachineOfHost();
-  const Node* host = nullptr;
-  for (const auto& [id, node] : members_) {
-    if (node.member.role != Role::kServer || node.lost || node.member.index == *options_.host_index) continue;
-    const auto rank = [&](const Node& of) {
-      const bool votes = std::ranges::all_of(leadership_.configurations(), [&](const Voters& voters) {
-        return std::ranges::find(voters.nodes, of.member.node) != voters.nodes.end();
-      });
-      const bool here = !machine.empty() && of.member.machine == machine;
-      return std::tuple(!votes, here, of.member.leaving, of.member.index);
-    };
-    if (host == nullptr || rank(node) < rank(*host)) host = &node;
-  }
-  return host;
-}
 
 CoordinatorRecord CoordinatorCore::RecordAll() const {
   CoordinatorRecord record{.number = mirror_.number(),
@@ -65,7 +34,7 @@ CoordinatorRecord CoordinatorCore::RecordAll() const {
   training_.Fill(record, times_.now());
   for (const auto& [id, node] : members_) {
     record.nodes.push_back({.node = id, .uses_leases = node.uses_leases});
-    if (node.member.role == Role::kServer && node.member.index == options_.host_index) record.host = id;
+    if (leadership_.IsHost(node.member)) record.host = id;
   }
   return record;
 }
@@ -112,7 +81,7 @@ void CoordinatorCore::ReleaseMirrored(CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::GoOnWithMirror(CoordinatorOutputs& out) {
-  const Node* host = MirrorHost();
+  const Node* host = leadership_.MirrorHost(members_, map_);
   const bool moved = mirror_.SetHost(host == nullptr ? NodeId() : host->member.node);
   if (host == nullptr) return ReleaseAnswers(true, out);
   ReleaseMirrored(out);  // what waited for the lease, or for servers with an older copy

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ps/core/coordinator/coordinator_core.h"
+#include "ps/core/membership/placement_batch.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/protocol/incarnation.h"
 #include "ps/core/protocol/limits.h"
@@ -19,50 +20,13 @@ void CoordinatorCore::OnMessage(Node& node, const RowsReport& message, Monotonic
   placement_.NoteChange();
 }
 
-std::vector<NodeId> CoordinatorCore::EligibleServers() const {
-  std::vector<NodeId> servers;
-  for (const auto& [id, node] : members_) {
-    if (node.member.role != Role::kServer || node.member.leaving || node.lost) continue;
-    const bool in_use =
-        std::ranges::any_of(map_.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });
-    if (in_use || (tables_.HasAll(id) && IsReachedByAll(id))) servers.push_back(id);
-  }
-  return servers;
-}
-
-// Copies that all members have completed.
-bool CoordinatorCore::PromoteBackups(CoordinatorOutputs& out) {
-  ShardMap next = map_;
-  next.version = map_.version.Next();
-  std::map<MapVersion, bool> done;
-  bool any = false;
-  for (Shard& shard : next.shards) {
-    if (shard.next_backup == NodeId()) continue;
-    const auto [it, is_new] = done.try_emplace(shard.join_id, false);
-    if (is_new) {
-      it->second = std::ranges::all_of(members_, [&](const auto& entry) {
-        return !entry.second.reports() ||
-               std::ranges::find(entry.second.rows->joins_done, shard.join_id) != entry.second.rows->joins_done.end();
-      });
-    }
-    if (!it->second) continue;
-    shard.backup = std::exchange(shard.next_backup, NodeId());
-    shard.join_id = MapVersion();
-    any = true;
-  }
-  if (any) Publish(std::move(next), out);
-  return any;
-}
-
 // Nodes that were asked to leave, or have asked, and hold nothing any more. Not the server this one runs in, which may
 // have been drained when the coordinator came to it: another one has to follow before that server goes.
 bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   std::vector<NodeId> released;
   for (const auto& [id, node] : members_) {
-    const bool host = node.member.role == Role::kServer && node.member.index == options_.host_index;
-    if (node.member.leaving && !host && MemberTable::IsEmpty(node, map_) && !cuts_.HasOpenPart(id) &&
-        !Leadership::MayVote(id, map_))
-      released.push_back(id);
+    if (!node.member.leaving || leadership_.IsHost(node.member) || !MemberTable::IsEmpty(node, map_)) continue;
+    if (!cuts_.HasOpenPart(id) && !Leadership::MayVote(id, map_)) released.push_back(id);
   }
   for (const NodeId id : released) {
     Node& node = members_.at(id);
@@ -78,21 +42,12 @@ bool CoordinatorCore::ReleaseLeavers(CoordinatorOutputs& out) {
   return !released.empty();
 }
 
-// By what members hold under the newest map, which they report before anything is changed under it.
-size_t CoordinatorCore::ShardChangesMax() const {
-  const uint64_t per_shard = std::max<uint64_t>(members_.RowsOfAll().held / map_.shards.size(), 1);
-  return std::max<size_t>(options_.shard_changes_max, options_.row_changes_max / per_shard);
-}
-
 PlacementGoal CoordinatorCore::GoalOfPlacement(std::vector<NodeId> servers) const {
-  PlacementGoal goal{.servers = std::move(servers), .backups = options_.backups, .weights = {}};
-  if (options_.mutations.copies_on_any_machine) return goal;
-  for (const NodeId id : goal.servers) goal.machines[id] = members_.at(id).member.machine;
+  PlacementGoal goal = GoalOf(std::move(servers), options_.backups, members_);
+  if (options_.mutations.copies_on_any_machine) goal.machines.clear();
   return goal;
 }
 
-// One batch of changes at a time: the next when all members have the map, all directories are complete, all copies of
-// the batch are made and its rows have come home. That bounds what moves are in progress, so that training continues.
 void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& out) {
   if (!placement_.TakeChange()) return;
   if (IsFinished()) return;  // servers end in the middle of whatever would begin now
@@ -108,22 +63,20 @@ void CoordinatorCore::GoOnWithPlacement(MonotonicTime now, CoordinatorOutputs& o
   if (recoveries_.End()) {
     out.events.push_back("recovery " + std::to_string(map_.recoveries) + " is complete; " + recoveries_.DescribeEnd());
   }
-  if (PromoteBackups(out)) return;
-  const bool copying =
-      std::ranges::any_of(map_.shards, [](const Shard& shard) { return shard.next_backup != NodeId(); });
-  if (copying || members_.RowsOfAll().to_come > 0) return;
-  const std::vector<NodeId> servers = EligibleServers();
+  if (auto next = WithCompletedBackups(map_, members_)) return Publish(*std::move(next), out);
+  if (IsChanging(map_, members_)) return;
+  const std::vector<NodeId> servers = EligibleServers(
+      map_, members_, [this](NodeId id) { return tables_.HasAll(id) && IsReachedByAll(id, map_, members_, links_); });
   std::vector<PlacementChange> changes;
-  if (!servers.empty()) {
-    changes = PlanPlacement(map_, GoalOfPlacement(servers));
-  }
+  if (!servers.empty()) changes = PlanPlacement(map_, GoalOfPlacement(servers));
   placement_.NoteToChange(changes.size());
   if (!changes.empty()) {
     if (placement_.BeginMoving()) {
       out.events.push_back(std::to_string(changes.size()) + " shards change their place, " +
                            std::to_string(servers.size()) + " servers share them");
     }
-    changes.resize(std::min(changes.size(), ShardChangesMax()));
+    const size_t batch = BatchSize(map_, members_, options_.shard_changes_max, options_.row_changes_max);
+    changes.resize(std::min(changes.size(), batch));
     return Publish(WithChanges(map_, changes, map_.version.Next()), out);
   }
   if (ReleaseLeavers(out)) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
 
 #include "ps/core/protocol/incarnation.h"
 #include "ps/core/protocol/limits.h"
@@ -41,6 +42,25 @@ void Leadership::OnSupport(NodeId node, uint64_t number, MapVersion knows, Monot
 }
 
 bool Leadership::MayVote(NodeId node, const ShardMap& map) { return IsNamed(map.voters, node); }
+
+const MemberState* Leadership::MirrorHost(const MemberTable& members, const ShardMap& map) const {
+  if (!Counts() || !map.formed()) return nullptr;
+  const auto here = std::ranges::find_if(members, [&](const auto& entry) { return IsHost(entry.second.member); });
+  const std::string machine = here == members.end() ? "" : here->second.member.machine;  // "": not known
+  const auto rank = [&](const Member& of) {
+    const bool votes = std::ranges::all_of(lease_.configurations(), [&](const Voters& voters) {
+      return std::ranges::find(voters.nodes, of.node) != voters.nodes.end();
+    });
+    const bool is_here = !machine.empty() && of.machine == machine;
+    return std::tuple(!votes, is_here, of.leaving, of.index);
+  };
+  const MemberState* host = nullptr;
+  for (const auto& [id, member] : members) {
+    if (!member.is_server() || member.lost || IsHost(member.member)) continue;
+    if (host == nullptr || rank(member.member) < rank(host->member)) host = &member;
+  }
+  return host;
+}
 
 bool Leadership::NeedsOtherVoters(const ShardMap& map, MonotonicTime now) const {
   if (!Counts()) return false;

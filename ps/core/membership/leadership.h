@@ -15,6 +15,7 @@
 
 #include "base/time_source.h"
 #include "ps/core/membership/leader_lease.h"
+#include "ps/core/membership/member_table.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
@@ -69,6 +70,11 @@ class Leadership {
   }
   // Whether the map names it as one whose support counts.
   static bool MayVote(NodeId node, const ShardMap& map);
+  // Who is to have the copy of the coordinator's record: the first other server by index that every majority counts
+  // which may decide for the next coordinator; one on this machine, which may be lost as a whole, and one that leaves
+  // only when there is no other. Of a server that has just joined a successor may not have heard. nullptr: no server
+  // can.
+  const MemberState* MirrorHost(const MemberTable& members, const ShardMap& map) const;
   // The next map is to name others: more that support the coordinator, or fewer, because a successor needs no half of
   // those that count no more.
   bool NeedsOtherVoters(const ShardMap& map, MonotonicTime now) const;

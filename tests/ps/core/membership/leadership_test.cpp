@@ -141,6 +141,34 @@ TEST_F(LeadershipTest, AFormerVoterIsExcludedByItsVeryProcess) {
   EXPECT_FALSE(leadership_.lease().IsExcluded(kB));
 }
 
+TEST_F(LeadershipTest, TheCopyOfTheRecordGoesToAVoterOnAnotherMachine) {
+  MemberTable members({});
+  for (const uint32_t index : {0, 1, 2}) {
+    members.Admit({.incarnation = 100 + index, .role = Role::kServer, .index = index}, ConnectionId(index));
+  }
+  const auto host = [&] { return leadership_.MirrorHost(members, map_)->member.node; };
+  EXPECT_EQ(host(), kB) << "the first one by index";
+  members.at(kA).member.machine = members.at(kB).member.machine = "one";
+  EXPECT_EQ(host(), kC) << "a machine may be lost as a whole";
+  members.at(kC).member.leaving = true;
+  EXPECT_EQ(host(), kC) << "it is there yet";
+  members.at(kC).lost = true;
+  EXPECT_EQ(host(), kB) << "there is no other";
+  map_.version = MapVersion();
+  EXPECT_EQ(leadership_.MirrorHost(members, map_), nullptr);
+}
+
+TEST_F(LeadershipTest, AServerThatDoesNotVoteYetGetsTheCopyLast) {
+  map_.members.erase(map_.members.begin() + 1);
+  Leadership without_b(Options());
+  without_b.AssignVotes(map_, At(0));
+  MemberTable members({});
+  for (const uint32_t index : {0, 1, 2}) {
+    members.Admit({.incarnation = 100 + index, .role = Role::kServer, .index = index}, ConnectionId(index));
+  }
+  EXPECT_EQ(without_b.MirrorHost(members, map_)->member.node, kC);
+}
+
 TEST_F(LeadershipTest, AConfirmationIsWantedWithThoseThatSupportItWhenAMajorityIsMissing) {
   AllSupport(0);
   leadership_.WantConfirmation(map_, false, At(0));
