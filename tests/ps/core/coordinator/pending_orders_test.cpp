@@ -22,7 +22,7 @@ class SwitchOrdersTest : public testing::Test {
     return orders_.Continue(now, clocks_, may_begin, [](NodeId id) { return "node " + std::to_string(id.value()); });
   }
 
-  SyncMode bsp_ = ParseSyncMode("bsp").value(), async_ = ParseSyncMode("async").value();
+  SyncMode bsp_ = SyncMode::Bsp(), async_ = SyncMode::Async();
   ClockBoard clocks_{1, bsp_};
   SwitchOrders orders_;
 };

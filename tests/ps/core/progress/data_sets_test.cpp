@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "ps/core/protocol/limits.h"
+
 namespace attune::ps {
 namespace {
 
@@ -96,8 +98,11 @@ TEST_F(DataSetsTest, AResumedJobContinuesWhereTheCheckpointWasCut) {
 
 TEST_F(DataSetsTest, AWorkerHoldsABoundedNumberOfLeases) {
   EXPECT_EQ(data_sets_.CheckRequest(kAnna, DataSetId(1)).code(), StatusCode::kNotFound);
-  const DataSetId id = IdOf("train", {.items = 1000, .lease_items = 1});
-  while (data_sets_.CheckRequest(kAnna, id).ok()) (void)Granted(kAnna, id);
+  const DataSetId id = IdOf("train", {.items = 2 * kLeasesPerWorkerMax, .lease_items = 1});
+  for (size_t held = 0; held < kLeasesPerWorkerMax; ++held) {
+    ASSERT_TRUE(data_sets_.CheckRequest(kAnna, id).ok());
+    (void)Granted(kAnna, id);
+  }
   EXPECT_EQ(data_sets_.CheckRequest(kAnna, id).code(), StatusCode::kResourceExhausted);
   EXPECT_TRUE(data_sets_.CheckRequest(kBert, id).ok());
 }
