@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "ps/core/coordinator/coordinator_core.h"
-#include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 

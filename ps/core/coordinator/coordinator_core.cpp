@@ -1,10 +1,7 @@
 #include "ps/core/coordinator/coordinator_core.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
-
-#include "base/pause_watch.h"
 
 namespace attune::ps {
 
@@ -27,17 +24,7 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
       members_({.liveness_lease = options_.liveness_lease,
                 .uncovered_timeout = options_.uncovered_timeout,
                 .pause_tolerance = options_.pause_tolerance}),
-      tables_(options_.load, options_.load_timeout),
-      data_sets_(options_.term),
       links_(options_.link_timeout),
-      mirror_(options_.term),
-      takeover_({.host_index = options_.host_index,
-                 .leader_lease = options_.leader_lease,
-                 .liveness_lease = options_.liveness_lease,
-                 .uncovered_timeout = options_.uncovered_timeout,
-                 .report_after = options_.straggler_after,
-                 .confirmed = options_.voters,
-                 .mutations = options_.mutations}),
       leadership_({.term = options_.term,
                    .may_be_followed = options_.may_be_followed,
                    .host_index = options_.host_index,
@@ -45,7 +32,17 @@ CoordinatorCore::CoordinatorCore(CoordinatorOptions options)
                    .liveness_lease = options_.liveness_lease,
                    .uncovered_timeout = options_.uncovered_timeout,
                    .mutations = options_.mutations}),
+      takeover_({.host_index = options_.host_index,
+                 .leader_lease = options_.leader_lease,
+                 .liveness_lease = options_.liveness_lease,
+                 .uncovered_timeout = options_.uncovered_timeout,
+                 .report_after = options_.straggler_after,
+                 .confirmed = options_.voters,
+                 .mutations = options_.mutations}),
+      mirror_(options_.term),
+      tables_(options_.load, options_.load_timeout),
       cuts_(options_.term, options_.mark_timeout, options_.mutations),
+      data_sets_(options_.term),
       clocks_(options_.term, options_.synchronization),
       training_(options_.goal, options_.loss_window) {
   options_.servers = std::max(1U, options_.servers);

@@ -1,15 +1,14 @@
 // The coordinator of one job: membership, the shard map, tables, data leases, clocks, goals and saves. A state machine
-// without sockets, threads or clock, run inside one server.
+// without sockets, threads or clock, run inside one server. Each mechanism is a class of its own (ps/core/membership/,
+// ps/core/progress/, and beside this file); what is here is the dispatch of inputs and the order of the steps that
+// follow from them.
 //
 // It speaks over connections, which the shell numbers; a node names itself by Join, again after every reconnect.
 // Externally synchronized: one Step at a time.
 #pragma once
 
 #include <cstdint>
-#include <deque>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -217,28 +216,28 @@ class CoordinatorCore {
   Status failed_;            // the job cannot continue
   bool superseded_ = false;  // another coordinator is at work; the phase stays what it was
   RightsCheck rights_{Party::kCoordinator};
-  ShardMap map_;
+
+  // Who takes part, and who leads.
   MemberTable members_;
-  JobTables tables_;
-  DataSets data_sets_;
-
   LinkWatch links_;
-  PlacementOrders placement_;
-  GoneOrders gone_orders_;
-  RecoveryLedger recoveries_;
-
-  RecordMirror mirror_;
-
-  Takeover takeover_;
-
   Leadership leadership_;
+  Takeover takeover_;
+  RecordMirror mirror_;
+  GoneOrders gone_orders_;
+
+  // Rows.
+  ShardMap map_;
+  JobTables tables_;
+  PlacementOrders placement_;
+  RecoveryLedger recoveries_;
   CheckpointCuts cuts_;
 
+  // Training.
+  DataSets data_sets_;
   ClockBoard clocks_;
   SwitchOrders switches_;
   StragglerWatch straggler_;
   TrainingState training_;
-
   JobEnding end_;
 };
 

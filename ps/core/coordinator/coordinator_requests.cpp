@@ -1,6 +1,5 @@
 // What workers ask of the coordinator: tables and data leases.
 #include <algorithm>
-#include <sstream>
 #include <utility>
 
 #include "ps/core/coordinator/coordinator_core.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/check.h"
 #include "ps/core/progress/differences.h"
 #include "ps/core/protocol/limits.h"
 
