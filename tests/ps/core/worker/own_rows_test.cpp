@@ -19,6 +19,7 @@ class OwnRowsTest : public testing::Test {
  protected:
   OwnRowsTest() {
     rows_.SetSelf(kWorker);
+    Connect(rows_);
     cluster_.SetConnected(kCoordinator);
   }
 
@@ -27,6 +28,9 @@ class OwnRowsTest : public testing::Test {
     options.create_store = [](const TableSpec& spec) { return TableStore::Create(spec); };
     options.row_bytes_max = 1 << 20;
     return options;
+  }
+  void Connect(OwnRows& rows) {
+    for (const NodeId server : cluster_.servers()) rows.Connected(server, now_, out_);
   }
   void Adopt(ShardMap map) {
     out_.Clear();
@@ -79,6 +83,7 @@ TEST_F(OwnRowsTest, RowsOfOneCallLeaveLessMemoryForTheNext) {
   options.row_bytes_max = 3 * (sizeof(float) + 32);
   OwnRows rows(options, cluster_, lease_);
   rows.SetSelf(kWorker);
+  Connect(rows);
   const auto change = cluster_.Adopt(Permission(2));
   rows.AdoptMembers(change.gone, out_);
   rows.AdoptMap(now_, out_);
