@@ -13,6 +13,7 @@ namespace attune {
 namespace {
 
 using testing::AllOf;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 class ExampleRun : public JobRun {
