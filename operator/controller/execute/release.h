@@ -9,8 +9,8 @@
 
 namespace attune::controller {
 
-// One pass over all pods of jobs, in this namespace or ("") in all. Returns of how many it removed the finalizer. Continues past pods
-// that cannot be patched and returns their error in the end.
+// One pass over all pods of jobs, in this namespace or ("") in all. Returns of how many it removed the finalizer.
+// Continues past pods that cannot be patched and returns their error in the end.
 StatusOr<int> ReleasePods(kube::Api& api, const std::string& name_space);
 
 }  // namespace attune::controller

@@ -77,7 +77,7 @@ inline bool HasFailed(const ObservedPod& pod) { return LifeOf(pod) == PodLife::k
 inline bool HasEnded(const ObservedPod& pod) { return LifeOf(pod) >= PodLife::kSucceeded; }
 bool HasStarted(const ObservedPod& pod);  // the role's container runs or has run
 bool IsBeingDeleted(const ObservedPod& pod);
-// Its process runs, and is to go on running.
+// Its process runs and is to continue.
 inline bool IsAlive(const ObservedPod& pod) { return LifeOf(pod) == PodLife::kRunning && !IsBeingDeleted(pod); }
 
 // What is read of a node.
@@ -115,7 +115,7 @@ struct Observed {
   std::optional<MonotonicTime> status_written_at;  // in this process' life
 };
 
-// A pod of this job, not of an earlier one of its name, or of somebody who uses its labels.
+// A pod of this job, not of an earlier one of its name, nor one that another user has labeled.
 bool IsServerOf(const Observed& observed, const ObservedPod& pod);
 bool IsWorkerOf(const Observed& observed, const ObservedPod& pod);
 

@@ -12,7 +12,7 @@
 namespace attune::controller {
 namespace {
 
-// A process of the job that nobody has asked to leave.
+// A process of the job that was not asked to leave.
 bool IsToWork(const Observed& observed, const ObservedPod& pod) {
   return (IsServerOf(observed, pod) || IsWorkerOf(observed, pod)) && IsAlive(pod) && !pod.drain_deadline &&
          !pod.draining_since;

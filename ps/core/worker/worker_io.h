@@ -1,5 +1,5 @@
-// What a WorkerCore is stepped with and what it gives back, as values: calls of the program in, messages and completions
-// out. Slices and spans refer to memory of the caller, as each says.
+// What a WorkerCore is stepped with and what it gives back, as values: calls of the program in, messages and
+// completions out. Slices and spans refer to memory of the caller, as each says.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,6 @@
-// What a worker does with rows: its pulls and pushes, from the program's call until they are answered, and the rows that
-// it owns itself. Says which step comes after which; each mechanism is a class of its own (ps/core/worker/operations).
+// What a worker does with rows: its pulls and pushes, from the program's call until they are answered, and the rows
+// that it owns itself. Says which step comes after which; each mechanism is a class of its own
+// (ps/core/worker/operations).
 //
 //   worker_rows.cpp  members, maps, connections, time, Localize
 //   worker_pull.cpp  pulls

@@ -35,7 +35,7 @@ TEST(KnobTest, ValuesAreWrittenAndReadAsPeopleSayThem) {
   for (const char* wrong : {"", "x", "3x", "-1", "0", "257", "bsp", "99999999999"}) {
     EXPECT_FALSE(ParseValue(*FindKnob("threads"), wrong).has_value()) << wrong;
   }
-  for (const char* wrong : {"", "ssp:", "ssp:x", "BSP", "-1", "1000001"}) {
+  for (const char* wrong : {"", "ssp:", "ssp:x", "ssp:0", "bsp:1", "-1", "1000001"}) {
     EXPECT_FALSE(ParseValue(slack, wrong).has_value()) << wrong;
   }
 }

@@ -1,6 +1,6 @@
 // A worker's Localize calls: rows are asked for once the map lets this node own any, and counted as they arrive
-// (docs/protocol.md#one-relocation). What has not come is asked for again, which changes nothing where it is on its way.
-// Pure. Externally synchronized.
+// (docs/protocol.md#one-relocation). What has not come is asked for again, which changes nothing where it is on its
+// way. Pure. Externally synchronized.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// A worker's pulls: one call becomes a message per route, whose answers are written into the caller's rows. Each message
-// is sent again until its keys are answered, by one node or several, or the call has ended.
+// A worker's pulls: one call becomes a message per route, whose answers are written into the caller's rows. Each
+// message is sent again until its keys are answered, by one node or several, or the call has ended.
 //
 // The caller's rows have one writer (docs/protocol.md#one-pull). While an answer is being received into them (PlaceOf)
 // this class leaves them alone, and what else arrives for them waits until the shell has revoked the place.

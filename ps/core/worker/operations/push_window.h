@@ -106,8 +106,8 @@ class PushWindow {
   }
   // Null: there is no such push, or it is settled.
   const Push* Find(SequenceNumber sequence) const;
-  // These positions are acknowledged, or refused with `status`; what is settled already stays as it is. A call ends with
-  // its last key. True: SettledBelow() has risen, and there may be room for others.
+  // These positions are acknowledged, or refused with `status`; what is settled already stays as it is. A call ends
+  // with its last key. True: SettledBelow() has risen, and there may be room for others.
   bool Settle(SequenceNumber sequence, const Positions& positions, const Status& status,
               std::vector<Completion>& completions);
 

@@ -1,6 +1,6 @@
 // The keys of one call, grouped by the node that each is sent to: this node when the row is here, else the owner that
-// was last seen, else the home (docs/protocol.md#one-pull). Memory is reused between calls; what is returned holds until
-// the next one. Pure. Externally synchronized.
+// was last seen, else the home (docs/protocol.md#one-pull). Memory is reused between calls; what is returned holds
+// until the next one. Pure. Externally synchronized.
 #pragma once
 
 #include <cstddef>

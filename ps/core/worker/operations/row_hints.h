@@ -1,5 +1,5 @@
-// What answers say about rows of other nodes, beyond the answer itself: who owns them, which versions this worker pulled
-// last, and how many versions behind its gradients were. Hints: any of it may be out of date. Pure. Externally
+// What answers say about rows of other nodes, beyond the answer itself: who owns them, which versions this worker
+// pulled last, and how many versions behind its gradients were. Hints: any of it may be out of date. Pure. Externally
 // synchronized.
 #pragma once
 
@@ -37,7 +37,8 @@ class RowHints {
   void Forget(NodeId node) { owners_.ForgetNode(node); }
 
   const LocationCache& owners() const { return owners_; }
-  // The place of a key whose version is known from the last pull, and that version, which is forgotten; version 0: none.
+  // The place of a key whose version is known from the last pull, and that version, which is forgotten; version 0:
+  // none.
   std::pair<uint32_t, RowVersion> TakeSeen(TableId table, std::span<const Key> keys) { return seen_.Take(table, keys); }
   // Of pushes since the last call.
   Staleness TakeStaleness() { return std::exchange(staleness_, {}); }
