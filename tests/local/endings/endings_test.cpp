@@ -164,8 +164,11 @@ TEST_P(RightSuccess, TheJobSucceedsWithItsModel) {
     GTEST_SKIP() << "no right to mount a file system of its own";
   Begin(way);
   if (!way.kills.empty()) Kill(way.kills);
-  AwaitResult();
+  const Json result = AwaitResult();
   EXPECT_TRUE(ModelIsThere());
+  if (!way.kills.empty()) {
+    EXPECT_EQ(result.value(Json::json_pointer("/result/metrics/rows"), 0.0), 40) << "every push, once";
+  }
   EXPECT_THAT(Attune({"describe", "counts"}).output, HasSubstr(way.reason));
 }
 
