@@ -8,7 +8,6 @@
 #include "operator/api/fields.h"
 #include "operator/api/format.h"
 #include "operator/api/pod_template.h"
-#include "operator/tuner/space/knob.h"
 
 namespace attune::api {
 namespace {
