@@ -38,10 +38,9 @@ class Parser {
 
   void Members(const Field& object, const Json& value) {
     const auto children = ChildrenOf(object.path);
-    for (const auto& [name, member] : value.items()) {
-      if (std::none_of(children.begin(), children.end(), [&](const Field* child) { return child->name() == name; })) {
-        Unknown(object, children, name);
-      }
+    for (const auto& member : value.items()) {
+      const auto named = [&](const Field* child) { return child->name() == member.key(); };
+      if (std::none_of(children.begin(), children.end(), named)) Unknown(object, children, member.key());
     }
     for (const Field* child : children) {
       const auto at = value.find(child->name());
@@ -239,7 +238,8 @@ Json MembersToJson(std::string_view path, const TrainingJob& job) {
   for (const Field* field : ChildrenOf(path)) {
     if (field->present && !field->present(job)) continue;
     Json value = field->type == FieldType::kObject ? MembersToJson(field->path, job) : field->get(job);
-    if (value.is_null() || (field->omit_empty && value == "")) continue;
+    const bool empty_text = value.is_string() && value.get_ref<const std::string&>().empty();
+    if (value.is_null() || (field->omit_empty && empty_text)) continue;
     object[std::string(field->name())] = std::move(value);
   }
   return object;
