@@ -1,0 +1,280 @@
+#include "operator/telemetry/sidecar_stream.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/log.h"
+#include "operator/telemetry/plausible.h"
+#include "proto/contract.h"
+
+namespace attune::telemetry {
+namespace {
+
+constexpr size_t kStreamsMax = 20'000;
+constexpr size_t kDirectivesQueuedMax = 64;  // per stream
+constexpr size_t kDirectivesOpenMax = 128;   // per stream, sent and not answered
+constexpr Duration kCheckTimeout = std::chrono::seconds(60);
+
+grpc::Status ToGrpc(const Status& status) {
+  return {static_cast<grpc::StatusCode>(static_cast<int>(status.code())), std::string(Message(status))};
+}
+
+// The address of a peer without its port; "ipv4:10.0.0.7:41822" is what gRPC says.
+std::string SourceOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
+
+}  // namespace
+
+SidecarStream::SidecarStream(SharedByStreams& shared, grpc::CallbackServerContext& context)
+    : shared_(shared),
+      context_(context),
+      source_(SourceOf(context.peer())),
+      began_(shared.time.Now()),
+      allowance_(began_) {
+  const auto& metadata = context.client_metadata();
+  if (const auto found = metadata.find("authorization"); found != metadata.end()) {
+    constexpr std::string_view kScheme = "Bearer ";
+    const std::string_view value(found->second.data(), found->second.size());
+    if (value.starts_with(kScheme)) token_ = value.substr(kScheme.size());
+  }
+  bool full = false;
+  {
+    const MutexLock lock(shared_.mutex);
+    full = shared_.streams.size() >= kStreamsMax;
+    number_ = ++shared_.last_stream;
+    shared_.streams[number_] = this;
+    if (const std::optional<uint64_t> victim = shared_.silent.Enter(number_, source_)) {
+      if (const auto found = shared_.streams.find(*victim); found != shared_.streams.end()) found->second->Cancel();
+    }
+  }
+  HandOver();
+  if (full) {
+    End({grpc::StatusCode::RESOURCE_EXHAUSTED, "this operator serves as many sidecars as it can; try again later"});
+  } else {
+    StartRead(&incoming_);
+  }
+}
+
+void SidecarStream::OnReadDone(bool ok) {
+  HandOver();
+  if (!ok) {
+    End(grpc::Status::OK);
+  } else if (!heard_hello_) {
+    OnHello();
+  } else {
+    allowance_.Take(shared_.time.Now());
+    if (!OnMessage()) {
+      End({grpc::StatusCode::FAILED_PRECONDITION, "this pod's job is gone, or another pod has its place"});
+    } else {
+      ReadNext();
+    }
+  }
+}
+
+void SidecarStream::OnWriteDone(bool ok) {
+  const MutexLock lock(mutex_);
+  writing_ = false;
+  if (ok && !ended_) StartNextWrite();
+}
+
+void SidecarStream::Sweep(MonotonicTime now, Duration proof_timeout) {
+  if (!accepted_) {
+    if (now - began_ > (heard_hello_ ? kCheckTimeout : proof_timeout)) Cancel();
+    return;
+  }
+  {
+    const MutexLock lock(mutex_);
+    if (!paused_ || allowance_.IsUsedUp(now)) return;
+    paused_ = false;
+  }
+  StartRead(&incoming_);
+}
+
+void SidecarStream::OnDone() {
+  HandOver();
+  if (accepted_) {
+    for (const auto& [id, key] : TakeKeys()) {
+      if (key.empty()) continue;
+      Record(key, DirectiveAnswer::Outcome::kLost, "the connection to its sidecar ended before the answer came");
+    }
+    shared_.store.Disconnected(hello_, shared_.time.Now());
+  }
+  {
+    const MutexLock lock(shared_.mutex);
+    if (const auto found = shared_.accepted_by_pod.find(hello_.pod_uid());
+        found != shared_.accepted_by_pod.end() && found->second == this) {
+      shared_.accepted_by_pod.erase(found);
+    }
+    shared_.silent.Leave(number_);
+    shared_.streams.erase(number_);
+    shared_.changed.NotifyAll();
+  }
+  delete this;
+}
+
+bool SidecarStream::Send(const v1::Directive& directive, const std::string& key) {
+  const MutexLock lock(mutex_);
+  if (ended_ || outgoing_.size() >= kDirectivesQueuedMax || open_.size() >= kDirectivesOpenMax) return false;
+  v1::OperatorMessage message;
+  *message.mutable_directive() = directive;
+  message.mutable_directive()->set_id(++last_directive_);
+  open_[last_directive_] = key;
+  Enqueue(std::move(message));
+  return true;
+}
+
+void SidecarStream::ReadNext() {
+  {
+    const MutexLock lock(mutex_);
+    paused_ = allowance_.IsUsedUp(shared_.time.Now());
+    if (paused_) return;
+  }
+  StartRead(&incoming_);
+}
+
+void SidecarStream::OnHello() {
+  heard_hello_ = true;
+  {
+    const MutexLock lock(shared_.mutex);
+    shared_.silent.Leave(number_);
+  }
+  if (incoming_.kind_case() != v1::SidecarMessage::kHello) {
+    End({grpc::StatusCode::INVALID_ARGUMENT, "the first message of a stream is a hello"});
+    return;
+  }
+  hello_ = incoming_.hello();
+  if (Status status = CheckHello(hello_); !status.ok()) {
+    Refuse(status);
+  } else if (status = shared_.store.CheckJob(JobOf(hello_)); !status.ok()) {
+    Refuse(status);  // no call is spent on a job that is not there
+  } else if (!shared_.options.authenticate) {
+    Accept();
+  } else if (!shared_.calls->Post(source_, [this] { Authenticate(); })) {
+    End({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many sidecars connect at once; try again later"});
+  }
+}
+
+void SidecarStream::Authenticate() {
+  const Status status = shared_.stopping ? Error(StatusCode::kUnavailable, "the operator is stopping")
+                                         : shared_.authenticator.Check(token_, hello_, source_);
+  if (status.ok()) {
+    Accept();
+  } else {
+    Refuse(status);
+  }
+}
+
+void SidecarStream::Accept() {
+  token_.clear();
+  if (const Status status = shared_.store.Connected(hello_, shared_.time.Now()); !status.ok()) return Refuse(status);
+  accepted_ = true;
+  shared_.port->Proved(context_.peer());
+  v1::OperatorMessage message;
+  message.mutable_accepted()->set_protocol_version(contract::kProtocolVersion);
+  message.mutable_accepted()->set_report_seconds(shared_.options.report_seconds);
+  {
+    // In one step. Found first, it might say something before; said first, a reconnect that follows the word could be
+    // found earlier, and be taken for the older of the two.
+    const MutexLock lock(shared_.mutex);
+    SidecarStream*& present = shared_.accepted_by_pod[hello_.pod_uid()];
+    if (present != nullptr) present->Cancel();  // a pod has one stream: a reconnect ends the one it replaces
+    present = this;
+    const MutexLock own_lock(mutex_);
+    Enqueue(std::move(message));
+  }
+  StartRead(&incoming_);
+}
+
+bool SidecarStream::IsFirstOfItsSource(const Status& refusal) {
+  const std::string kind = source_ + ' ' + std::to_string(static_cast<int>(refusal.code()));
+  const MutexLock lock(shared_.mutex);
+  if (shared_.refusals_logged.Find(kind, shared_.time.Now()) != nullptr) return false;
+  shared_.refusals_logged.Add(kind, true, shared_.time.Now());
+  return true;
+}
+
+void SidecarStream::Refuse(const Status& status) {
+  if (IsFirstOfItsSource(status)) {
+    log::Warn("sidecar refused; more of the kind from there are not logged for a minute",
+              {{"source", source_}, {"pod", hello_.pod()}, {"job", hello_.job()}, {"reason", status}});
+  }
+  End(ToGrpc(status));
+}
+
+bool SidecarStream::OnMessage() {
+  switch (incoming_.kind_case()) {
+    case v1::SidecarMessage::kReport:
+      Named(KeepPlausible(hello_, *incoming_.mutable_report()));
+      return shared_.store.Report(hello_, incoming_.report(), shared_.time.Now());
+    case v1::SidecarMessage::kFinal:
+      Named(KeepPlausible(*incoming_.mutable_final()));
+      return shared_.store.Final(hello_, incoming_.final());
+    case v1::SidecarMessage::kDirectiveResult:
+      OnResult(incoming_.directive_result());
+      return true;
+    default:
+      return true;  // a second hello, or a kind of a later release
+  }
+}
+
+void SidecarStream::OnResult(const v1::DirectiveResult& result) {
+  constexpr size_t kMessageBytesKept = 2048;
+  bool asked = false;
+  std::string key;
+  {
+    const MutexLock lock(mutex_);
+    if (const auto found = open_.find(result.id()); found != open_.end()) {
+      asked = true;
+      key = std::move(found->second);
+      open_.erase(found);
+    }
+  }
+  if (!asked) return;
+  const std::string message = CleanText(result.message(), kMessageBytesKept);
+  if (!result.accepted()) {
+    log::Warn("directive refused", {{"pod", hello_.pod()}, {"id", result.id()}, {"reason", message}});
+  }
+  if (!key.empty())
+    Record(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message);
+}
+
+void SidecarStream::Named(const std::string& implausible) {
+  if (implausible.empty()) return;
+  ++shared_.implausible;
+  if (std::exchange(implausible_logged_, true)) return;
+  log::Warn("a report has parts that cannot be true; they are left out",
+            {{"pod", hello_.pod()}, {"job", hello_.job()}, {"parts", implausible}});
+}
+
+std::map<uint64_t, std::string> SidecarStream::TakeKeys() {
+  const MutexLock lock(mutex_);
+  return std::exchange(open_, {});
+}
+
+void SidecarStream::Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
+  shared_.store.Answered(hello_, key, {outcome, message, shared_.time.Now()});
+}
+
+void SidecarStream::Enqueue(v1::OperatorMessage message) {
+  outgoing_.push_back(std::move(message));
+  if (!writing_ && !ended_) StartNextWrite();
+}
+
+void SidecarStream::StartNextWrite() {
+  if (outgoing_.empty()) return;
+  writing_ = true;
+  written_ = std::move(outgoing_.front());
+  outgoing_.pop_front();
+  StartWrite(&written_);
+}
+
+void SidecarStream::End(const grpc::Status& status) {
+  {
+    const MutexLock lock(mutex_);
+    if (ended_) return;
+    ended_ = true;
+  }
+  Finish(status);  // may end in OnDone at once: nothing of this object is touched afterwards
+}
+
+}  // namespace attune::telemetry
