@@ -60,6 +60,8 @@ struct Chart {
   std::function<double(double)> y_step;       // of a span; empty: decimal
 };
 
+// Mean of each point and its neighbors, a thirtieth of the points and at least five; where `raw` has a gap, so has it.
+Series MovingMean(const Series& raw, const std::string& name);
 // Empty when there is nothing to draw.
 std::string SvgText(const Chart& chart);
 // For text between tags and in attributes.

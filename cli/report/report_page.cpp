@@ -72,26 +72,6 @@ class Page {
     return series;
   }
 
-  // Mean over a moving window: a twentieth of the points, at least five.
-  static Series Smoothed(const Series& raw, const std::string& name) {
-    Series smooth{.name = name, .color = raw.color};
-    const size_t reach = std::max<size_t>(2, raw.points.size() / 60);
-    for (size_t i = 0; i < raw.points.size(); ++i) {
-      if (!std::isfinite(raw.points[i].second)) {
-        smooth.points.emplace_back(raw.points[i].first, kNothing);
-        continue;
-      }
-      double sum = 0, count = 0;
-      for (size_t j = i > reach ? i - reach : 0; j <= std::min(raw.points.size() - 1, i + reach); ++j) {
-        if (!std::isfinite(raw.points[j].second)) continue;
-        sum += raw.points[j].second;
-        count += 1;
-      }
-      smooth.points.emplace_back(raw.points[i].first, sum / count);
-    }
-    return smooth;
-  }
-
   // Where a moment lies on an axis: between the points before and after it.
   double PositionOf(double at, XAxis axis) const {
     if (axis == XAxis::kTime) return at;
@@ -210,7 +190,7 @@ class Page {
       }
       raw.faint = true;
       raw.name = "as reported";
-      chart.series = {raw, Smoothed(raw, "smoothed")};
+      chart.series = {raw, MovingMean(raw, "smoothed")};
       return chart;
     });
   }
