@@ -6,6 +6,7 @@
 #include "operator/api/format.h"
 #include "operator/controller/observe/names.h"
 #include "operator/controller/observe/text.h"
+#include "operator/controller/tuning/job_space.h"
 
 namespace attune::controller {
 namespace {
@@ -13,50 +14,6 @@ namespace {
 // Until new pods take part: a job starts with servers, then workers, so about half of what that took; within bounds,
 // because the tuner may have been asked later.
 constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
-
-// The range of one knob: what the role allows, narrowed by the policy; never empty.
-tuner::KnobRange RangeOf(const char* name, const api::KnobPolicy& policy, int32_t low, int32_t high, int32_t current) {
-  if (policy.pinned) return {.name = name, .low = *policy.pinned, .high = *policy.pinned};
-  const int32_t most =
-      policy.max ? std::min(*policy.max, high) : std::min(high, std::max(TuningLoop::kHighestByDefault, current));
-  const int32_t least = policy.min ? std::max(*policy.min, low) : low;
-  return {.name = name, .low = std::min(least, most), .high = most};
-}
-
-// Without a word about it in the manifest, how workers keep pace is not the tuner's to choose: it changes what training
-// is.
-bool AllowsSlack(const TuningInput& input) {
-  const api::KnobPolicy& policy = input.policy.slack;
-  return input.switches_modes && (policy.min || policy.max || policy.pinned);
-}
-
-tuner::KnobRange SlackRange(const api::KnobPolicy& policy) {
-  if (policy.pinned) return {.name = "slack", .low = *policy.pinned, .high = *policy.pinned};
-  const int32_t most = policy.max.value_or(tuner::kSlackAsync);
-  return {.name = "slack", .low = std::min(policy.min.value_or(0), most), .high = most};
-}
-
-std::vector<std::pair<const char*, std::optional<int32_t>>> Pins(const api::Tuning& policy) {
-  return {{"servers", policy.servers.pinned},
-          {"workers", policy.workers.pinned},
-          {"threads", policy.threads.pinned},
-          {"slack", policy.slack.pinned}};
-}
-
-// "servers=2 and workers=4 are pinned, and the other knobs have one allowed value each".
-std::string PinnedText(const api::Tuning& policy) {
-  std::string text;
-  int count = 0;
-  for (const auto& [knob, value] : Pins(policy)) {
-    if (!value) continue;
-    text += (count++ == 0 ? "" : " and ") + std::string(knob) + "=" + tuner::ValueText(knob, *value);
-  }
-  return text + (count == 1 ? " is" : " are") + " pinned, and nothing else of this job may change";
-}
-
-bool AnyPinned(const api::Tuning& policy) {
-  return std::ranges::any_of(Pins(policy), [](const auto& pin) { return pin.second.has_value(); });
-}
 
 const char* StageName(bool paused, bool moving, bool trial, bool learning) {
   if (paused) return "Paused";
@@ -77,26 +34,6 @@ void TuningLoop::TakeKnobs(TuningInput& input) {
   if (!AllowsSlack(input)) input.wanted.slack.reset();
 }
 
-// In the order of SpaceOf.
-tuner::Setting TuningLoop::ToSetting(const JobSetting& from) const {
-  tuner::Setting setting{from.servers};
-  if (from.slack) setting.push_back(*from.slack);
-  if (from.threads) setting.push_back(*from.threads);
-  setting.push_back(from.workers);
-  return setting;
-}
-
-JobSetting TuningLoop::FromSetting(const tuner::Setting& from) const {
-  const auto value = [&](const char* knob) -> std::optional<int32_t> {
-    const auto at = tuner_->space().KnobIndex(knob);
-    return at ? std::optional<int32_t>(from.at(static_cast<size_t>(*at))) : std::nullopt;
-  };
-  return {.servers = value("servers").value_or(0),
-          .workers = value("workers").value_or(0),
-          .threads = value("threads"),
-          .slack = value("slack")};
-}
-
 TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& priors) {
   TuningInput input = given;
   Restore(priors);
@@ -111,7 +48,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     window_.reset();
     if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
   } else if (!input.policy.paused) {
-    const tuner::SpaceDescription space = SpaceOf(input);
+    const tuner::SpaceDescription space = SpaceOf(input, threads_max_);
     std::string key;
     for (const tuner::KnobRange& knob : space.knobs)
       key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
@@ -168,43 +105,6 @@ void TuningLoop::LookAtHealth(const TuningInput& input, TuningOutput& output) {
   Remember();
 }
 
-tuner::SpaceDescription TuningLoop::SpaceOf(const TuningInput& input) const {
-  tuner::SpaceDescription space;
-  const bool in_place = input.policy.mode == api::TuningMode::kInPlaceOnly;
-  const bool fixed_servers = in_place || !input.elastic_servers;
-  const int32_t least_servers = std::max(input.low.servers, input.backups > 0 ? 2 : 1);
-  const JobSetting& now = input.wanted;
-  // By name, as what is saved of a tuner lists them.
-  space.knobs.push_back(fixed_servers
-                            ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
-                            : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers));
-  if (now.slack) space.knobs.push_back(SlackRange(input.policy.slack));
-  if (now.threads) space.knobs.push_back(RangeOf("threads", input.policy.threads, 1, threads_max_, *now.threads));
-  space.knobs.push_back(
-      in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
-               : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers));
-  space.current = ToSetting(now);
-  return space;
-}
-
-// From now on, by every bound but the loss. Nothing: not known yet.
-std::optional<tuner::Ending> TuningLoop::EndingOf(const TuningInput& input) {
-  tuner::Ending ending;
-  const auto made = static_cast<double>(input.job_steps);
-  if (input.goal.steps) ending.steps = static_cast<double>(*input.goal.steps) - made;
-  if (input.items_total > 0) {
-    if (input.items_done == 0 || input.job_steps == 0) return std::nullopt;
-    const double per_item = made / static_cast<double>(input.items_done);
-    const auto left = static_cast<double>(input.items_total - std::min(input.items_done, input.items_total));
-    ending.steps = std::min(ending.steps, left * per_item);
-  }
-  if (input.goal.max_duration_seconds)
-    ending.seconds = static_cast<double>(*input.goal.max_duration_seconds) - input.trained_seconds;
-  ending.steps = std::max(ending.steps, 0.0);
-  ending.seconds = std::max(ending.seconds, 0.0);
-  return ending;
-}
-
 bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   const auto window = static_cast<double>(input.policy.window_seconds);
   if (!first_ || input.steps < first_->steps) first_ = input;
@@ -224,7 +124,7 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
     return false;
   }
   tuner::JobDescription job;
-  job.space = SpaceOf(input);
+  job.space = SpaceOf(input, threads_max_);
   if (for_loss) {
     job.goal = {.kind = tuner::GoalKind::kLoss, .target = *input.goal.target_loss, .max_steps = ending->steps};
   } else {
@@ -246,16 +146,7 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   }
   if (made->space().size() < 2) {
     stage_ = Stage::kDone;
-    const bool none_in_place =
-        input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads && !input.wanted.slack;
-    message_ =
-        AnyPinned(input.policy)
-            ? "nothing is left to try: " + PinnedText(input.policy) + "; `attune tune unpin` frees what is pinned"
-        : none_in_place
-            ? "this job has no knob that can be changed without other pods: its program offers no threads "
-              "(OfferThreads), and spec.tuning.slack allows no other pace"
-            : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own ranges "
-              "(spec.tuning)";
+    message_ = WhyNothingToTry(input);
     return false;
   }
   tuner_ = *std::move(made);
@@ -414,7 +305,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
   ReportOutcomes(output);
-  const JobSetting target = FromSetting(decision.setting);
+  const JobSetting target = FromSetting(tuner_->space(), decision.setting);
   trial_ = decision.kind == tuner::DecisionKind::kTrial;
   stay_seconds_ = decision.seconds;
   const bool first_keep = !trial_ && !tuner_->records().empty();
@@ -448,7 +339,7 @@ void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
   for (const tuner::SettingBelief& belief : tuner_->Beliefs(16)) {
     if (belief.crash_probability > 0.2 || belief.gain.mean < kGainMin || belief.gain.mean < belief.gain.deviation)
       continue;
-    best = FromSetting(belief.setting);
+    best = FromSetting(tuner_->space(), belief.setting);
     why = "expected " + tuner::Text(belief.gain) + " progress per second, by how such jobs behave; it was not tried";
     break;
   }

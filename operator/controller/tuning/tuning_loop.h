@@ -52,8 +52,6 @@ class TuningLoop {
   static constexpr size_t kStoryMax = 60;
   // At the end of the key of a space in which nothing is tried.
   static constexpr char kRecommends[] = "recommend";
-  // Of a knob whose greatest value the user has not named.
-  static constexpr int32_t kHighestByDefault = 16;
 
  private:
   enum class Stage { kLearning, kMoving, kStaying, kDone };
@@ -64,15 +62,11 @@ class TuningLoop {
   };
 
   void TakeKnobs(TuningInput& input);
-  tuner::Setting ToSetting(const JobSetting& setting) const;
-  JobSetting FromSetting(const tuner::Setting& setting) const;
   void Restore(tuner::PriorCache& priors);
   std::string Save() const;
   void Retire(TuningOutput& output);
   void LookAtHealth(const TuningInput& input, TuningOutput& output);
   void Remember() { state_ = Save(); }
-  tuner::SpaceDescription SpaceOf(const TuningInput& input) const;
-  static std::optional<tuner::Ending> EndingOf(const TuningInput& input);
   // False: not yet, or never; stage and message say which.
   bool Begin(const TuningInput& input, tuner::PriorCache& priors);
   void Learn(const TuningInput& input, tuner::PriorCache& priors);

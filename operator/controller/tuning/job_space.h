@@ -1,0 +1,31 @@
+// Which settings the tuner may choose from in one job, and how long the job is to be. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "operator/controller/observe/tuning_values.h"
+#include "operator/tuner/tuner.h"
+
+namespace attune::controller {
+
+// Of a knob whose greatest value the user has not named.
+inline constexpr int32_t kHighestByDefault = 16;
+
+// The knobs of a job, each with the range that its role and the policy allow. `threads_max`: of the workers' program.
+tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max);
+// In the order of SpaceOf.
+tuner::Setting ToSetting(const JobSetting& from);
+JobSetting FromSetting(const tuner::SearchSpace& space, const tuner::Setting& from);
+
+// Without a word about it in the manifest, how workers keep pace is not the tuner's to choose: it changes what training
+// is.
+bool AllowsSlack(const TuningInput& input);
+// Of a job with one setting only: what holds it there, and what to do.
+std::string WhyNothingToTry(const TuningInput& input);
+
+// How much is left from now on, by every bound but the loss. Nothing: not known yet.
+std::optional<tuner::Ending> EndingOf(const TuningInput& input);
+
+}  // namespace attune::controller
