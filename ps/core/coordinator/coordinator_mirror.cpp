@@ -1,5 +1,5 @@
 // What the coordinator does with its mirror: which server gets the copies, what they contain, and what a map has to say
-// of them (ps/core/coordinator/record_mirror.h).
+// of them (ps/core/coordinator/state/record_mirror.h).
 #include <algorithm>
 #include <utility>
 

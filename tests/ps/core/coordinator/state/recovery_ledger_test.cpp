@@ -1,4 +1,4 @@
-#include "ps/core/coordinator/recovery_ledger.h"
+#include "ps/core/coordinator/state/recovery_ledger.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/core/coordinator/pending_orders.h"
+#include "ps/core/coordinator/state/pending_orders.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ps/core/coordinator/record_mirror.h"
+#include "ps/core/coordinator/state/record_mirror.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ps/core/coordinator/check_times.h"
+#include "ps/core/coordinator/state/check_times.h"
 
 #include <gtest/gtest.h>
 

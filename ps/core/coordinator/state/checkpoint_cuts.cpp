@@ -1,4 +1,4 @@
-#include "ps/core/coordinator/checkpoint_cuts.h"
+#include "ps/core/coordinator/state/checkpoint_cuts.h"
 
 #include <algorithm>
 #include <utility>
