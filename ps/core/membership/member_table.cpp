@@ -54,6 +54,10 @@ bool MemberTable::AnyServerBelow(uint32_t index) const {
   });
 }
 
+bool MemberTable::AnyWorker() const {
+  return std::ranges::any_of(members_, [](const auto& entry) { return entry.second.member.role == Role::kWorker; });
+}
+
 MemberState& MemberTable::Admit(const Join& join, ConnectionId from) {
   const NodeId id = std::exchange(next_, next_.Next());
   MemberState& member = members_[id];

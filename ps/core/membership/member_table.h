@@ -80,6 +80,7 @@ class MemberTable {
   std::vector<Member> Members() const;
   std::set<NodeId> Servers() const;
   bool AnyServerBelow(uint32_t index) const;
+  bool AnyWorker() const;
 
   // A new one, under the next number.
   MemberState& Admit(const Join& join, ConnectionId from);

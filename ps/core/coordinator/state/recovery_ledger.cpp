@@ -43,6 +43,12 @@ std::string RecoveryLedger::DescribeEnd() const {
   return text;
 }
 
+void RecoveryLedger::Fill(CoordinatorRecord& record) const {
+  record.newest = newest_;
+  record.newest_steps = newest_steps_;
+  record.model_lost = model_lost_;
+}
+
 void RecoveryLedger::Fill(JobProgress& progress, uint16_t recoveries) const {
   const Totals& totals = in_progress_ ? before_ : totals_;
   progress.rows_restored = totals.rows;

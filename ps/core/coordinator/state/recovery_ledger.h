@@ -10,6 +10,7 @@
 
 #include "ps/core/coordinator/coordinator_io.h"
 #include "ps/core/protocol/control_messages.h"
+#include "ps/core/protocol/coordinator_record.h"
 
 namespace attune::ps {
 
@@ -22,8 +23,6 @@ class RecoveryLedger {
     newest_steps_ = steps;
   }
   const RestorePoint& newest() const { return newest_; }
-  // Of all workers, that it contains.
-  uint64_t newest_steps() const { return newest_steps_; }
 
   // --- a recovery
 
@@ -50,6 +49,7 @@ class RecoveryLedger {
   std::string DescribeLoss(size_t shards, uint64_t steps) const;
   // The end of one.
   std::string DescribeEnd() const;
+  void Fill(CoordinatorRecord& record) const;
   // While a recovery is in progress: what those before it have cost.
   void Fill(JobProgress& progress, uint16_t recoveries) const;
 
@@ -60,7 +60,7 @@ class RecoveryLedger {
   uint64_t StepsSinceNewest(uint64_t steps) const { return steps - std::min(steps, newest_steps_); }
 
   RestorePoint newest_;
-  uint64_t newest_steps_ = 0;
+  uint64_t newest_steps_ = 0;  // of all workers, that it contains
   bool in_progress_ = false;
   uint16_t recoveries_before_ = 0;  // of the one that is in progress, or was the last
   Totals totals_, before_;          // now; when that one began

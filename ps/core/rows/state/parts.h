@@ -39,23 +39,41 @@ inline Positions PartOf(const Positions& whole, std::span<const uint32_t> places
   return part;
 }
 
-inline Push PartOf(const Push& whole, std::span<const uint32_t> places) {
-  if (places.size() == whole.keys.size()) return whole;
-  Push part{.origin = whole.origin,
-            .sequence = whole.sequence,
-            .table = whole.table,
-            .map_version = whole.map_version,
-            .acked_below = whole.acked_below};
+// What a push and its copy have in common.
+template <typename Gradients>
+Gradients PartOfGradients(const Gradients& whole, std::span<const uint32_t> places) {
+  Gradients part{.origin = whole.origin,
+                 .sequence = whole.sequence,
+                 .table = whole.table,
+                 .map_version = whole.map_version,
+                 .acked_below = whole.acked_below};
   part.positions = PartOf(whole.positions, places);
   part.keys = PartOf(whole.keys, places);
   part.gradients = PartOf(whole.gradients, places, whole.gradients.size() / whole.keys.size());
   part.step = whole.step;
+  return part;
+}
+
+inline Push PartOf(const Push& whole, std::span<const uint32_t> places) {
+  if (places.size() == whole.keys.size()) return whole;
+  Push part = PartOfGradients(whole, places);
   part.by_home = whole.by_home;
   if (const auto seen = std::ranges::lower_bound(places, whole.seen_index);
       seen != places.end() && *seen == whole.seen_index) {
     part.seen = whole.seen;
     part.seen_index = static_cast<uint32_t>(seen - places.begin());
   }
+  return part;
+}
+
+inline Replicate PartOf(const Replicate& whole, std::span<const uint32_t> places) {
+  if (places.size() == whole.keys.size()) return whole;
+  Replicate part = PartOfGradients(whole, places);
+  part.versions = PartOf(whole.versions, places);
+  part.owner = whole.owner;
+  part.ack_wanted = whole.ack_wanted;
+  part.relayed = whole.relayed;
+  part.probe = whole.probe;
   return part;
 }
 
@@ -85,25 +103,6 @@ inline InstallWanted PartOf(const InstallWanted& whole, std::span<const uint32_t
           .table = whole.table,
           .keys = PartOf(whole.keys, places),
           .by_home = whole.by_home};
-}
-
-inline Replicate PartOf(const Replicate& whole, std::span<const uint32_t> places) {
-  if (places.size() == whole.keys.size()) return whole;
-  Replicate part{.origin = whole.origin,
-                 .sequence = whole.sequence,
-                 .table = whole.table,
-                 .map_version = whole.map_version,
-                 .acked_below = whole.acked_below};
-  part.positions = PartOf(whole.positions, places);
-  part.keys = PartOf(whole.keys, places);
-  part.gradients = PartOf(whole.gradients, places, whole.gradients.size() / whole.keys.size());
-  part.versions = PartOf(whole.versions, places);
-  part.step = whole.step;
-  part.owner = whole.owner;
-  part.ack_wanted = whole.ack_wanted;
-  part.relayed = whole.relayed;
-  part.probe = whole.probe;
-  return part;
 }
 
 // Index lists by a small number of different labels, in the order the labels came up.

@@ -1,0 +1,63 @@
+// Who takes part: processes that join, members whose connections have broken, and what those hear that are none any
+// more. Externally synchronized.
+#pragma once
+
+#include "base/status.h"
+#include "ps/core/coordinator/checkpoints.h"
+#include "ps/core/coordinator/coordinator_io.h"
+#include "ps/core/coordinator/departures.h"
+#include "ps/core/coordinator/member_watch.h"
+#include "ps/core/coordinator/pace.h"
+#include "ps/core/coordinator/placement.h"
+#include "ps/core/coordinator/state/goals.h"
+#include "ps/core/coordinator/state/job_context.h"
+#include "ps/core/coordinator/state/recovery_ledger.h"
+#include "ps/core/coordinator/state/replies.h"
+#include "ps/core/coordinator/table_service.h"
+#include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/messages.h"
+
+namespace attune::ps {
+
+class Admissions {
+ public:
+  // All of them outlive it.
+  Admissions(JobContext& job, Replies& replies, const RecoveryLedger& recoveries, Goals& goals, Pace& pace,
+             TableService& tables, Checkpoints& checkpoints, MemberWatch& watch, Placement& placement,
+             Departures& departures)
+      : job_(job),
+        replies_(replies),
+        recoveries_(recoveries),
+        goals_(goals),
+        pace_(pace),
+        tables_(tables),
+        checkpoints_(checkpoints),
+        watch_(watch),
+        placement_(placement),
+        departures_(departures) {}
+
+  void OnJoin(ConnectionId from, const Join& join, CoordinatorOutputs& out);
+  // From a process that was `node`.
+  void OnGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out) const;
+  void SendWelcome(const MemberState& node, CoordinatorOutputs& out);
+
+ private:
+  void OnReturn(MemberState& node, ConnectionId from, const Join& join, CoordinatorOutputs& out);
+  void OnUnknownMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
+  Status Check(const Join& join) const;
+  bool TakePlace(const Join& join, CoordinatorOutputs& out);
+  void Admit(ConnectionId from, const Join& join, CoordinatorOutputs& out);
+
+  JobContext& job_;
+  Replies& replies_;
+  const RecoveryLedger& recoveries_;
+  Goals& goals_;
+  Pace& pace_;
+  TableService& tables_;
+  Checkpoints& checkpoints_;
+  MemberWatch& watch_;
+  Placement& placement_;
+  Departures& departures_;
+};
+
+}  // namespace attune::ps
