@@ -26,7 +26,7 @@ inline constexpr size_t kSettledBytes = 12;
 
 // `Given` is `Wanted`, const when it is written to a frame.
 template <typename Given, typename Wanted>
-concept Field = std::same_as<std::remove_const_t<Given>, Wanted>;
+concept MaybeConst = std::same_as<std::remove_const_t<Given>, Wanted>;
 
 // --- what several messages have
 
@@ -42,7 +42,7 @@ void IdentityFields(Codec& codec, Pushed& pushed) {
   codec.Keys(pushed.keys);
 }
 
-template <typename Codec, Field<RowBatch> Rows>
+template <typename Codec, MaybeConst<RowBatch> Rows>
 void Fields(Codec& codec, Rows& rows) {
   codec.Number(&wire::FrameHeader::table, rows.table);
   codec.Keys(rows.keys);
@@ -51,7 +51,7 @@ void Fields(Codec& codec, Rows& rows) {
   codec.Values(rows.values);
 }
 
-template <typename Codec, Field<Records> Books>
+template <typename Codec, MaybeConst<Records> Books>
 void Fields(Codec& codec, Books& books) {
   codec.Counted(books.records, kRecordBytes, [](auto& item_codec, auto& record) {
     item_codec.Extra(record.sequence);
@@ -66,7 +66,7 @@ void Fields(Codec& codec, Books& books) {
   });
 }
 
-template <typename Codec, Field<DirectoryBatch> Entries>
+template <typename Codec, MaybeConst<DirectoryBatch> Entries>
 void Fields(Codec& codec, Entries& entries) {
   codec.Number(&wire::FrameHeader::table, entries.table);
   codec.Keys(entries.keys);
@@ -76,7 +76,7 @@ void Fields(Codec& codec, Entries& entries) {
 
 // --- operations
 
-template <typename Codec, Field<Push> M>
+template <typename Codec, MaybeConst<Push> M>
 void Fields(Codec& codec, M& push) {
   IdentityFields(codec, push);
   codec.Flag(wire::kFlagByHome, push.by_home);
@@ -84,20 +84,20 @@ void Fields(Codec& codec, M& push) {
   codec.Number(&wire::FrameHeader::node, push.seen_index);
   codec.Values(push.gradients);
 }
-template <typename Codec, Field<PushAck> M>
+template <typename Codec, MaybeConst<PushAck> M>
 void Fields(Codec& codec, M& ack) {
   codec.Number(&wire::FrameHeader::number, ack.sequence);
   codec.Number(&wire::FrameHeader::node, ack.owner);
   codec.Number(&wire::FrameHeader::detail, ack.staleness);
   codec.At(ack.positions);
 }
-template <typename Codec, Field<PushRefused> M>
+template <typename Codec, MaybeConst<PushRefused> M>
 void Fields(Codec& codec, M& refused) {
   codec.Number(&wire::FrameHeader::number, refused.sequence);
   codec.At(refused.positions);
   codec.Why(refused.status);
 }
-template <typename Codec, Field<Pull> M>
+template <typename Codec, MaybeConst<Pull> M>
 void Fields(Codec& codec, M& pull) {
   codec.Number(&wire::FrameHeader::origin, pull.origin);
   codec.Number(&wire::FrameHeader::number, pull.request);
@@ -113,19 +113,19 @@ void Fields(Codec& codec, M& pull) {
     item_codec.Extra(after.key_index);
   });
 }
-template <typename Codec, Field<PullReply> M>
+template <typename Codec, MaybeConst<PullReply> M>
 void Fields(Codec& codec, M& reply) {
   codec.Number(&wire::FrameHeader::number, reply.request);
   codec.At(reply.positions);
   codec.Values(reply.rows);
   codec.Versions(reply.versions);
 }
-template <typename Codec, Field<PullRefused> M>
+template <typename Codec, MaybeConst<PullRefused> M>
 void Fields(Codec& codec, M& refused) {
   codec.Number(&wire::FrameHeader::number, refused.request);
   codec.Why(refused.status);
 }
-template <typename Codec, Field<Moved> M>
+template <typename Codec, MaybeConst<Moved> M>
 void Fields(Codec& codec, M& moved) {
   bool of_pull = moved.request != RequestId();
   codec.Flag(wire::kFlagOfPull, of_pull);
@@ -135,32 +135,32 @@ void Fields(Codec& codec, M& moved) {
     codec.Number(&wire::FrameHeader::number, moved.sequence);
   }
 }
-template <typename Codec, Field<LinkAck> M>
+template <typename Codec, MaybeConst<LinkAck> M>
 void Fields(Codec&, M&) {}
 
 // --- rows on their way
 
-template <typename Codec, Field<Localize> M>
+template <typename Codec, MaybeConst<Localize> M>
 void Fields(Codec& codec, M& localize) {
   codec.Number(&wire::FrameHeader::table, localize.table);
   codec.Number(&wire::FrameHeader::node, localize.to);
   codec.Keys(localize.keys);
 }
-template <typename Codec, Field<MoveOrder> M>
+template <typename Codec, MaybeConst<MoveOrder> M>
 void Fields(Codec& codec, M& order) {
   codec.Number(&wire::FrameHeader::table, order.table);
   codec.Number(&wire::FrameHeader::node, order.to);
   codec.Keys(order.keys);
   codec.Halves(order.move_numbers);
 }
-template <typename Codec, Field<Handover> M>
+template <typename Codec, MaybeConst<Handover> M>
 void Fields(Codec& codec, M& handover) {
   codec.Number(&wire::FrameHeader::number, handover.handover);
   codec.Number(&wire::FrameHeader::detail, handover.mark);
   Fields(codec, handover.rows);
   Fields(codec, handover.records);
 }
-template <typename Codec, Field<HandoverAck> M>
+template <typename Codec, MaybeConst<HandoverAck> M>
 void Fields(Codec& codec, M& ack) {
   codec.Number(&wire::FrameHeader::number, ack.handover);
   codec.Number(&wire::FrameHeader::detail, ack.arrived_at);
@@ -168,7 +168,7 @@ void Fields(Codec& codec, M& ack) {
 
 // --- copies
 
-template <typename Codec, Field<Replicate> M>
+template <typename Codec, MaybeConst<Replicate> M>
 void Fields(Codec& codec, M& replicate) {
   IdentityFields(codec, replicate);
   codec.Number(&wire::FrameHeader::node, replicate.owner);
@@ -179,51 +179,51 @@ void Fields(Codec& codec, M& replicate) {
   codec.Versions(replicate.versions);
   codec.Values(replicate.gradients);
 }
-template <typename Codec, Field<ReplicateRefused> M>
+template <typename Codec, MaybeConst<ReplicateRefused> M>
 void Fields(Codec& codec, M& refused) {
   codec.Number(&wire::FrameHeader::inner_version, refused.replicate.map_version);
   Fields(codec, refused.replicate);
 }
-template <typename Codec, Field<InstallWanted> M>
+template <typename Codec, MaybeConst<InstallWanted> M>
 void Fields(Codec& codec, M& wanted) {
   codec.Number(&wire::FrameHeader::table, wanted.table);
   codec.Flag(wire::kFlagByHome, wanted.by_home);
   codec.Keys(wanted.keys);
 }
-template <typename Codec, Field<Install> M>
+template <typename Codec, MaybeConst<Install> M>
 void Fields(Codec& codec, M& install) {
   codec.Number(&wire::FrameHeader::number, install.install);
   Fields(codec, install.rows);
   Fields(codec, install.records);
 }
-template <typename Codec, Field<InstallAck> M>
+template <typename Codec, MaybeConst<InstallAck> M>
 void Fields(Codec& codec, M& ack) {
   codec.Number(&wire::FrameHeader::number, ack.install);
 }
-template <typename Codec, Field<JoinMarker> M>
+template <typename Codec, MaybeConst<JoinMarker> M>
 void Fields(Codec& codec, M& marker) {
   codec.Number(&wire::FrameHeader::detail, marker.join_id);
 }
 
 // --- directories and recovery
 
-template <typename Codec, Field<HomeHandoff> M>
+template <typename Codec, MaybeConst<HomeHandoff> M>
 void Fields(Codec& codec, M& handoff) {
   Fields(codec, handoff.entries);
   // Beside the owners, which fill the words.
   codec.Rest(handoff.complete, sizeof(uint32_t), [](auto& item_codec, auto& shard) { item_codec.Extra(shard); });
 }
-template <typename Codec, Field<CollectOwners> M>
+template <typename Codec, MaybeConst<CollectOwners> M>
 void Fields(Codec& codec, M& collect) {
   codec.Number(&wire::FrameHeader::detail, collect.recovered_at);
 }
-template <typename Codec, Field<OwnersReport> M>
+template <typename Codec, MaybeConst<OwnersReport> M>
 void Fields(Codec& codec, M& report) {
   codec.Number(&wire::FrameHeader::detail, report.recovered_at);
   codec.Flag(wire::kFlagLast, report.last);
   Fields(codec, report.entries);
 }
-template <typename Codec, Field<FetchRows> M>
+template <typename Codec, MaybeConst<FetchRows> M>
 void Fields(Codec& codec, M& fetch) {
   codec.Number(&wire::FrameHeader::detail, fetch.recovered_at);
   codec.Number(&wire::FrameHeader::table, fetch.table);
@@ -232,7 +232,7 @@ void Fields(Codec& codec, M& fetch) {
   codec.Keys(fetch.keys);
   codec.Words(fetch.shards);
 }
-template <typename Codec, Field<FetchedRows> M>
+template <typename Codec, MaybeConst<FetchedRows> M>
 void Fields(Codec& codec, M& fetched) {
   codec.Number(&wire::FrameHeader::detail, fetched.recovered_at);
   codec.Flag(wire::kFlagAllBut, fetched.all_but);
@@ -243,14 +243,14 @@ void Fields(Codec& codec, M& fetched) {
 
 // --- checkpoints
 
-template <typename Codec, Field<SnapshotRows> M>
+template <typename Codec, MaybeConst<SnapshotRows> M>
 void Fields(Codec& codec, M& snapshot) {
   codec.Number(&wire::FrameHeader::detail, snapshot.cut);
   codec.Number(&wire::FrameHeader::number, snapshot.number);
   Fields(codec, snapshot.rows);
   Fields(codec, snapshot.records);
 }
-template <typename Codec, Field<SnapshotRowsAck> M>
+template <typename Codec, MaybeConst<SnapshotRowsAck> M>
 void Fields(Codec& codec, M& ack) {
   codec.Number(&wire::FrameHeader::detail, ack.cut);
   codec.Number(&wire::FrameHeader::number, ack.number);
@@ -258,7 +258,7 @@ void Fields(Codec& codec, M& ack) {
 
 // --- the coordinator's place
 
-template <typename Codec, Field<CoordinatorAt> M>
+template <typename Codec, MaybeConst<CoordinatorAt> M>
 void Fields(Codec& codec, M& at) {
   codec.Number(&wire::FrameHeader::number, at.term);
   codec.Number(&wire::FrameHeader::node, at.host);

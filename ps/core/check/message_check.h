@@ -1,13 +1,15 @@
 // What a message from the network must be before a core sees it: the one place where its fields are checked. A decoder
-// calls it last (ps/transport/frame.cpp, ps/runtime/control/coordinator_decode.cpp), and so does the simulated network,
+// calls it last (ps/transport/frame.cpp, ps/runtime/control/coordinator_codec.cpp), and so does the simulated network,
 // which decodes nothing: a message that honest cores send and this refuses is found there.
 //
-// What is checked where, of every field that a core uses as an index, a length, a count, a bit position or a
-// difference:
+// The fields of control messages have their rules in the lists beside the structs (ps/core/protocol/field_list.h). What
+// is checked where, of every field that a core uses as an index, a length, a count, a bit position or a difference:
 //
 //   field                                       checked
-//   counts of arrays, bytes of a message        frame_check.cpp, from the header, before memory is taken; lists of
-//                                               control messages in the codec's parts, their bytes by gRPC
+//   counts of arrays, bytes of a message        frame_check.cpp, from the header, before memory is taken; texts and
+//                                               lists of control messages by the codec (AtMost), their bytes by gRPC
+//   ids, counts, times, fractions, names of     here, by the rules of their lists (Is)
+//   control messages
 //   counts of parallel arrays                   here
 //   positions: ascending, below kKeysPerCallMax here (Positions, FilterRecord, After)
 //   positions against an open push or pull      worker_push.cpp, worker_pull.cpp: what was asked is known there alone

@@ -1,6 +1,7 @@
 // What a node and the coordinator (kCoordinator) say to each other, as plain values, over one stream per node; the
 // first message is Join. Each carries the term of its coordinator; a node handles none of a lower term than it has
-// heard of.
+// heard of. The list behind each struct says what of it is sent and what is accepted (ps/core/protocol/field_list.h).
+// Here: tables, data, checkpoints, another coordinator; membership is in ps/core/protocol/membership_messages.h.
 //
 // A request is re-issued with the same RequestId until it is answered.
 #pragma once
@@ -12,145 +13,18 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "proto/metric_name.h"
 #include "ps/core/protocol/coordinator_record.h"
+#include "ps/core/protocol/field_list.h"
 #include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/limits.h"
+#include "ps/core/protocol/membership_messages.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/protocol/sync_state.h"
+#include "ps/store/table_store.h"
 #include "ps/types/data_set_options.h"
 
-#include "ps/store/table_store.h"
-
 namespace attune::ps {
-
-// In front of everything that gets an answer. The coordinator answers a request again when it comes again, with the
-// same answer, and forgets answers up to `answered_below`.
-struct RequestHeader {
-  RequestId request;
-  RequestId answered_below;  // the sender has all answers up to and including this
-  Duration remaining{};      // until the sender gives up, as of sending
-  bool operator==(const RequestHeader&) const = default;
-};
-
-// coordinator -> server: your next message that names this number supports me for so long, counted from here on
-// (ps/core/membership/leader_lease.h). Workers are asked nothing: number 0.
-struct SupportQuestion {
-  uint64_t number = 0;
-  Duration lasts{};
-  bool operator==(const SupportQuestion&) const = default;
-};
-
-// First message of every connection to the coordinator, also after a reconnect.
-struct Join {
-  uint64_t incarnation = 0;  // which process (incarnation.h)
-  std::string job_uid;
-  Role role = Role::kWorker;
-  uint32_t index = 0;
-  std::string address;  // of the node's data plane, as others reach it
-  std::string machine;  // that it runs on, as the platform names it; empty: not known
-  // A worker that may own rows from now on. It asks for that when it first fetches some, with one more Join; the map
-  // then says so.
-  bool takes_rows = false;
-  NodeId node;        // 0: new; else it has been a member before
-  uint32_t term = 0;  // it obeys no coordinator of a lower one
-  bool operator==(const Join&) const = default;
-};
-
-struct Welcome {
-  NodeId node;   // the receiver
-  ShardMap map;  // version 0 while servers are missing; then a MapUpdate follows
-  uint32_t servers_expected = 0;
-  uint32_t servers_joined = 0;
-  SyncState sync;  // a worker begins at its floor
-  SupportQuestion support{};
-  bool operator==(const Welcome&) const = default;
-};
-
-// "Not welcome": wrong job, a duplicate server, a node declared lost, a limit. Final for this process.
-struct JoinRefused {
-  Status status;
-  bool operator==(const JoinRefused&) const = default;
-};
-
-struct MapUpdate {
-  ShardMap map;
-  bool operator==(const MapUpdate&) const = default;
-};
-
-// node -> coordinator: please send me a map newer than mine.
-struct MapRequest {
-  MapVersion have;
-  bool operator==(const MapRequest&) const = default;
-};
-
-struct LeasePosition {
-  LeaseId lease;
-  uint64_t position = 0;  // items of the lease before it are processed and their pushes acknowledged
-  bool operator==(const LeasePosition&) const = default;
-};
-
-// Totals since the node joined, so that a lost or repeated heartbeat changes nothing.
-struct Heartbeat {
-  uint64_t number = 0;  // 1, 2, ...: an older one arriving late is ignored
-  MapVersion map_version;
-  uint64_t steps = 0;     // ended by this worker, all their pushes acknowledged
-  uint64_t clock = 0;     // of the job: this worker has finished every step before it, pushes acknowledged
-  uint64_t begun = 0;     // of the job: the last step it has begun
-  uint64_t promised = 0;  // SyncState::hold it keeps
-  double loss_sum = 0;    // sum over samples of the reported losses
-  uint64_t loss_samples = 0;
-  uint64_t samples = 0;
-  SequenceNumber acked_below;
-  std::vector<LeasePosition> leases;
-  uint64_t supports = 0;  // the newest SupportQuestion that has arrived; 0: none
-  // Members under this map to which the node should have a link and has none; not more than kUnreachedMax of them.
-  std::vector<NodeId> unreached;
-  bool operator==(const Heartbeat&) const = default;
-};
-
-// Where a node stands with its rows, under the map it names: sent with every heartbeat and when an entry that another
-// node may wait for becomes zero or joins_done grows. Stateless: the newest one (by `number`) counts.
-struct RowsReport {
-  uint64_t number = 0;
-  MapVersion map_version;
-  // Shards homed here that are not complete: directory not yet here (planned change: "HomeReady" when 0), or rows still
-  // being recovered ("RecoveryDone" when 0). No planned change of any shard before 0 at every member that has adopted
-  // the newest map.
-  uint32_t shards_not_ready = 0;
-  // Of each join_id in the map: this node's part is done ("SyncDone"). All members done: next backup becomes backup.
-  std::vector<MapVersion> joins_done;
-  // Frames not acknowledged by their receivers count as waiting operations of a node that leaves.
-  // A leaving node may be removed when all of these are 0 under a map that says it leaves, no shard names it, and every
-  // other member has reported rows_to_come = 0 under such a map.
-  uint64_t rows_held = 0;     // rows owned here, shards homed here included
-  uint64_t rows_foreign = 0;  // of these, in shards homed elsewhere
-  uint64_t handovers_open = 0;
-  uint64_t operations_waiting = 0;
-  // For displays.
-  uint64_t rows_to_come = 0;                  // the home's backlog of rows it calls back
-  uint64_t rows_received = 0, rows_sent = 0;  // by handovers, totals
-  uint64_t copies = 0;
-  uint64_t copies_to_send = 0;  // to next backups
-  // Totals of recoveries: shards whose rows had no copy, rows of such that came from a checkpoint, and rows known to
-  // have been there that no checkpoint has, which are reinitialized.
-  uint64_t shards_restored = 0, rows_restored = 0, rows_begun_anew = 0;
-  bool operator==(const RowsReport&) const = default;
-};
-
-struct HeartbeatAck {
-  uint64_t number = 0;
-  SyncState sync;
-  // From the sending of that heartbeat on the node may serve for so long, less a margin
-  // (ps/core/link/liveness_lease.h).
-  Duration liveness{};
-  SupportQuestion support{};
-  bool operator==(const HeartbeatAck&) const = default;
-};
-
-// coordinator -> workers: the floor has risen, or a hold has begun or ended. Also in every HeartbeatAck.
-struct SyncUpdate {
-  SyncState sync;
-  bool operator==(const SyncUpdate&) const = default;
-};
 
 // worker -> coordinator; answered by TableOpened or Refused (options differ from the first opener's; text names them).
 struct OpenTable {
@@ -158,11 +32,13 @@ struct OpenTable {
   TableSpec spec;
   bool operator==(const OpenTable&) const = default;
 };
+ATTUNE_FIELDS(OpenTable, FIELD(header), FIELD(spec));
 struct TableOpened {
   RequestId request;
   TableId table;
   bool operator==(const TableOpened&) const = default;
 };
+ATTUNE_FIELDS(TableOpened, FIELD(request, Is::kCount), FIELD(table, Is::kTable));
 
 // coordinator -> server, repeated until answered. The rows of shards homed here, and the copies of those this server is
 // backup of, are first loaded from `load`, if that is one and has the table; not under an older map than this one,
@@ -174,11 +50,13 @@ struct InstallTable {
   MapVersion map_version{};
   bool operator==(const InstallTable&) const = default;
 };
+ATTUNE_FIELDS(InstallTable, FIELD(table, Is::kTable), FIELD(spec), FIELD(load, UnlessDefault()), FIELD(map_version));
 struct TableInstalled {
   TableId table;
   Status status;  // not OK: the server cannot; openers are informed
   bool operator==(const TableInstalled&) const = default;
 };
+ATTUNE_FIELDS(TableInstalled, FIELD(table, Is::kTable), FIELD(status));
 
 // coordinator -> server: rows that are lost without a copy come from this checkpoint from now on. Said before the map
 // of any recovery after it, also at the begin of each connection.
@@ -186,6 +64,7 @@ struct NewestCheckpoint {
   RestorePoint point;
   bool operator==(const NewestCheckpoint&) const = default;
 };
+ATTUNE_FIELDS(NewestCheckpoint, Inlined(&T::point));
 
 // coordinator -> asker: the request is being carried out, and that takes longer than you may wait; its time begins
 // again.
@@ -193,6 +72,7 @@ struct StillWorking {
   RequestId request;
   bool operator==(const StillWorking&) const = default;
 };
+ATTUNE_FIELDS(StillWorking, Inlined(&T::request, Is::kCount));
 
 struct OpenDataSet {
   RequestHeader header;
@@ -200,12 +80,14 @@ struct OpenDataSet {
   DataSetOptions options;  // zeros: as the job says
   bool operator==(const OpenDataSet&) const = default;
 };
+ATTUNE_FIELDS(OpenDataSet, FIELD(header), FIELD(name, AtMost(kNameBytesMax)), FIELD(options));
 struct DataSetOpened {
   RequestId request;
   DataSetId data_set;
   DataSetOptions options;  // resolved
   bool operator==(const DataSetOpened&) const = default;
 };
+ATTUNE_FIELDS(DataSetOpened, FIELD(request, Is::kCount), FIELD(data_set), FIELD(options));
 
 // Answered by LeaseGrant, LeasesEnded or Refused (DeadlineExceeded when nothing became free in time).
 struct LeaseRequest {
@@ -213,6 +95,7 @@ struct LeaseRequest {
   DataSetId data_set;
   bool operator==(const LeaseRequest&) const = default;
 };
+ATTUNE_FIELDS(LeaseRequest, FIELD(header), FIELD(data_set));
 struct LeaseGrant {
   RequestId request;
   LeaseId lease;
@@ -222,12 +105,20 @@ struct LeaseGrant {
   uint64_t floor = 0;           // where a worker that had no work stands from now on
   bool operator==(const LeaseGrant&) const = default;
 };
+ATTUNE_FIELDS(LeaseGrant, FIELD(request, Is::kCount), FIELD(lease), FIELD(data_set), FIELD(epoch, Is::kCount),
+              FIELD(begin), FIELD(end, Is::kCount), FIELD(floor, Is::kCount));
 enum class LeasesEndReason : uint8_t { kAllDone, kGoalReached };
+template <>
+struct EnumNumbers<LeasesEndReason> {
+  static constexpr uint32_t kFirst = 0;
+  static constexpr LeasesEndReason kLast = LeasesEndReason::kGoalReached;
+};
 struct LeasesEnded {
   RequestId request;
   LeasesEndReason reason = LeasesEndReason::kAllDone;
   bool operator==(const LeasesEnded&) const = default;
 };
+ATTUNE_FIELDS(LeasesEnded, FIELD(request, Is::kCount), FIELD_AS("goal_reached", reason));
 
 // All items of the lease are processed and their pushes acknowledged. Answered by Done.
 struct LeaseDone {
@@ -235,6 +126,7 @@ struct LeaseDone {
   LeaseId lease;
   bool operator==(const LeaseDone&) const = default;
 };
+ATTUNE_FIELDS(LeaseDone, FIELD(header), FIELD(lease));
 // Items before `position` are done, the others go to another worker. Answered by Done.
 struct LeaseReturn {
   RequestHeader header;
@@ -242,6 +134,7 @@ struct LeaseReturn {
   uint64_t position = 0;
   bool operator==(const LeaseReturn&) const = default;
 };
+ATTUNE_FIELDS(LeaseReturn, FIELD(header), FIELD(lease), FIELD(position));
 
 // worker -> coordinator: what a program says of the model (Session::ReportMetric). Answered by Done, or by Refused when
 // the job has as many names as it may have.
@@ -251,6 +144,8 @@ struct ReportMetric {
   std::optional<double> value;  // finite; nothing: the program's value is not
   bool operator==(const ReportMetric&) const = default;
 };
+ATTUNE_FIELDS(ReportMetric, FIELD(header), FIELD(name, AtMost(contract::kMetricNameBytesMax, Is::kMetricName)),
+              FIELD(value, Is::kFinite));
 
 // worker -> coordinator: write all tables, in no relation to the steps of workers. Answered by Done (the manifest is
 // written) or Refused.
@@ -259,6 +154,7 @@ struct SaveTables {
   std::string directory;
   bool operator==(const SaveTables&) const = default;
 };
+ATTUNE_FIELDS(SaveTables, FIELD(header), FIELD(directory, AtMost(kPathBytesMax)));
 
 // A checkpoint: Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded.
 //
@@ -272,16 +168,20 @@ struct Mark {
   uint64_t clock = 0;  // the copy holds all pushes of steps below it
   bool operator==(const Mark&) const = default;
 };
+ATTUNE_FIELDS(Mark, FIELD(cut), FIELD(checkpoint), FIELD(base), FIELD(directory, AtMost(kPathBytesMax)),
+              FIELD(clock, Is::kCount));
 // They are copied, and what this node handed over before its mark has arrived.
 struct MarkDone {
   CutId cut;
   bool operator==(const MarkDone&) const = default;
 };
+ATTUNE_FIELDS(MarkDone, FIELD(cut));
 // coordinator -> the same nodes, repeated until answered: all have copied, no snapshot grows any more; write yours.
 struct WriteSnapshot {
   CutId cut;
   bool operator==(const WriteSnapshot&) const = default;
 };
+ATTUNE_FIELDS(WriteSnapshot, FIELD(cut));
 // One file of a checkpoint (CheckpointFile) as its writer describes it.
 struct CutFile {
   TableId table;  // 0: records of pushes in flight
@@ -292,17 +192,22 @@ struct CutFile {
   uint64_t table_rows = 0;  // the table has on this node, changed or not
   bool operator==(const CutFile&) const = default;
 };
+ATTUNE_FIELDS(CutFile, FIELD(table, Is::kTableOrNone), FIELD(name, AtMost(kPathBytesMax, Is::kFileName)),
+              FIELD(checkpoint), FIELD(rows, Is::kCount), FIELD(erased, Is::kCount), FIELD(bytes, Is::kCount),
+              FIELD(digest), FIELD(table_rows, Is::kCount));
 struct SnapshotDone {
   CutId cut;
   Status status;
   std::vector<CutFile> files;
   bool operator==(const SnapshotDone&) const = default;
 };
+ATTUNE_FIELDS(SnapshotDone, FIELD(cut), FIELD(status), FIELD(files, AtMost(kFilesPerSnapshotMax)));
 // coordinator -> the same nodes: forget the snapshot, however it ended.
 struct CutEnded {
   CutId cut;
   bool operator==(const CutEnded&) const = default;
 };
+ATTUNE_FIELDS(CutEnded, FIELD(cut));
 
 // worker -> coordinator, after its pushes are acknowledged and its leases handed back. Answered by Done.
 struct Leave {
@@ -311,6 +216,7 @@ struct Leave {
   bool drained = false;  // it was asked to leave: what follows the goal it may have left undone
   bool operator==(const Leave&) const = default;
 };
+ATTUNE_FIELDS(Leave, FIELD(header), FIELD(steps, Is::kCount), FIELD(drained));
 
 // --- another coordinator (docs/protocol.md#another-coordinator)
 
@@ -319,16 +225,19 @@ struct MirrorUpdate {
   CoordinatorRecord record;
   bool operator==(const MirrorUpdate&) const = default;
 };
+ATTUNE_FIELDS(MirrorUpdate, Inlined(&T::record));
 struct MirrorAck {
   uint64_t number = 0;
   bool operator==(const MirrorAck&) const = default;
 };
+ATTUNE_FIELDS(MirrorAck, Inlined(&T::number));
 
 // new coordinator -> node: obey no coordinator of a lower term from now on, and say where you stand.
 struct Promise {
   SupportQuestion support{};
   bool operator==(const Promise&) const = default;
 };
+ATTUNE_FIELDS(Promise, FIELD(support));
 struct Promised {
   ShardMap map;
   Heartbeat standing;  // leases too whose end no coordinator has confirmed, with the position they ended at
@@ -341,12 +250,15 @@ struct Promised {
   Duration support_left{};
   bool operator==(const Promised&) const = default;
 };
+ATTUNE_FIELDS(Promised, FIELD(map), FIELD(standing), FIELD(sync), FIELD(tables, AtMost(kTablesMax)), FIELD(mirror),
+              FIELD(supported_term), FIELD_AS("support_left_nanoseconds", support_left, Is::kLeaseTime));
 
 // The request was carried out.
 struct Done {
   RequestId request;
   bool operator==(const Done&) const = default;
 };
+ATTUNE_FIELDS(Done, FIELD(request, Is::kCount));
 
 // The request was not carried out.
 struct Refused {
@@ -354,22 +266,6 @@ struct Refused {
   Status status;
   bool operator==(const Refused&) const = default;
 };
-
-// coordinator -> every node: no more leases; workers finish what they have in hand and leave.
-struct GoalReached {
-  std::string reason;  // "2 epochs done", for people
-  bool operator==(const GoalReached&) const = default;
-};
-
-// coordinator -> servers: the goal is reached and the last worker has left.
-struct Finished {
-  bool operator==(const Finished&) const = default;
-};
-
-// coordinator -> node: this job (a server died) or this node (declared lost) cannot continue. Final.
-struct SessionLost {
-  Status status;
-  bool operator==(const SessionLost&) const = default;
-};
+ATTUNE_FIELDS(Refused, FIELD(request, Is::kCount), FIELD(status, Is::kFailure));
 
 }  // namespace attune::ps

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "base/time_source.h"
+#include "proto/metric_name.h"
 #include "ps/core/protocol/cut_record.h"
+#include "ps/core/protocol/field_list.h"
 #include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/core/protocol/progress_state.h"
-#include "ps/core/protocol/shard_map.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -33,6 +35,10 @@ struct JobGoal {
   std::optional<BestCheckpointRule> best_checkpoint{};  // no goal either
   bool operator==(const JobGoal&) const = default;
 };
+ATTUNE_FIELDS(JobGoal, FIELD(epochs, Is::kCount), FIELD(steps, Is::kCount), FIELD(target_loss, Is::kNotNaN),
+              FIELD_AS("duration_nanoseconds", max_duration), FIELD(target_metric), FIELD(early_stopping),
+              FIELD(evaluate_every_epochs, Is::kCount), FIELD(evaluate_every_steps, Is::kCount),
+              FIELD(best_checkpoint));
 
 struct CoordinatorRecord {
   struct Table {
@@ -91,5 +97,19 @@ struct CoordinatorRecord {
   std::optional<BestCheckpoint> best{};
   bool operator==(const CoordinatorRecord&) const = default;
 };
+ATTUNE_FIELDS(CoordinatorRecord::Table, FIELD(spec), FIELD(failed), FIELD(opened));
+ATTUNE_FIELDS(CoordinatorRecord::Node, FIELD(node, Is::kNode), FIELD(uses_leases));
+ATTUNE_FIELDS(CoordinatorRecord::Holder, FIELD_AS("leases", lease), FIELD_AS("workers", worker, Is::kNode));
+ATTUNE_FIELDS(CoordinatorRecord::DataSet, FIELD(progress), FIELD(follows_goal), Columns(&T::holders, kOpenLeasesMax),
+              FIELD(closing), FIELD(when_due), FIELD(items_in_newest, Is::kCount));
+ATTUNE_FIELDS(CoordinatorRecord, FIELD(number), FIELD(host, Is::kNodeOrNone), FIELD(goal), FIELD(items, Is::kCount),
+              FIELD(lease_items, Is::kCount), FIELD(servers), FIELD(synchronization, AtMost(kNameBytesMax)),
+              FIELD(load), FIELD(resume), FIELD(servers_wanted), FIELD(backups), FIELD(next_node),
+              FIELD(nodes, AtMost(kMembersMax)), FIELD(tables, AtMost(kTablesMax)),
+              FIELD(data_sets, AtMost(kDataSetsMax)), FIELD(newest), FIELD(newest_steps, Is::kCount),
+              FIELD(steps_of_gone, Is::kCount), FIELD(trained_seconds, Is::kSeconds), FIELD(smoothed_loss, Is::kFinite),
+              FIELD(model_lost), FIELD(loss_windows, Is::kCount), FIELD(goal_reached, AtMost(kStatusBytesMax)),
+              FIELD(closing_from), FIELD(metrics, AtMost(contract::kJobMetricsMax)), Inlined(&T::evaluations),
+              FIELD(best));
 
 }  // namespace attune::ps

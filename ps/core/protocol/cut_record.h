@@ -8,6 +8,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "proto/metric_name.h"
+#include "ps/core/protocol/field_list.h"
+#include "ps/core/protocol/limits.h"
 #include "ps/core/protocol/progress_state.h"
 
 namespace attune::ps {
@@ -23,6 +26,9 @@ struct BestCheckpoint {
   uint64_t checkpoint = 0;  // its number there
   bool operator==(const BestCheckpoint&) const = default;
 };
+ATTUNE_FIELDS(BestCheckpoint, FIELD(metric, AtMost(contract::kMetricNameBytesMax, Is::kMetricName)), FIELD(maximize),
+              FIELD(value, Is::kFinite), FIELD(at), FIELD(directory, AtMost(kPathBytesMax)),
+              FIELD(checkpoint, Is::kCount));
 
 struct CutRecord {
   // Items [begin, end) of an epoch whose pushes are all in the rows.
@@ -55,6 +61,15 @@ struct CutRecord {
   std::optional<BestCheckpoint> best{};  // so far: another one, or this one when it has its number
   bool operator==(const CutRecord&) const = default;
 };
+ATTUNE_FIELDS(CutRecord::DoneRange, FIELD(epoch), FIELD(begin), FIELD(end));
+ATTUNE_FIELDS(CutRecord::OpenLease, FIELD(epoch), FIELD(begin), FIELD(end), FIELD(position));
+ATTUNE_FIELDS(CutRecord::DataSet, FIELD(name, AtMost(kNameBytesMax)), FIELD(items, Is::kCount),
+              FIELD(epochs, Is::kCount), FIELD(lease_items, Is::kCount), FIELD(finished_epochs, Is::kCount),
+              FIELD(done, AtMost(kDoneRangesMax)), FIELD(open, AtMost(kOpenLeasesMax)),
+              FIELD(reprocessed_items, Is::kCount));
+ATTUNE_FIELDS(CutRecord, FIELD(synchronization, AtMost(kNameBytesMax)), FIELD(clock, Is::kCount),
+              FIELD(steps, Is::kCount), FIELD(seconds, Is::kSeconds), FIELD(data_sets, AtMost(kDataSetsMax)),
+              FIELD(metrics, AtMost(contract::kJobMetricsMax)), FIELD(best));
 
 // A checkpoint rows can be taken from.
 struct RestorePoint {
@@ -63,6 +78,7 @@ struct RestorePoint {
   uint64_t clock = 0;       // where it was cut
   bool operator==(const RestorePoint&) const = default;
 };
+ATTUNE_FIELDS(RestorePoint, FIELD(directory, AtMost(kPathBytesMax)), FIELD(checkpoint), FIELD(clock));
 
 // For records read: ranges within the items, in order, of epochs not finished, none twice.
 Status Validate(const CutRecord::DataSet& record);

@@ -52,4 +52,8 @@ inline constexpr size_t kFilesPerSnapshotMax = 16384;     // that one node write
 inline constexpr size_t kLeasesPerWorkerMax = 1024;       // open at one time
 inline constexpr size_t kUnreachedMax = 64;               // members without a link that a node names
 
+// Lists of one message that nothing but its size bounds further.
+inline constexpr size_t kDoneRangesMax = kControlMessageBytesMax;
+inline constexpr size_t kOpenLeasesMax = kMembersMax * kLeasesPerWorkerMax;
+
 }  // namespace attune::ps

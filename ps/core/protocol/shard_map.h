@@ -9,11 +9,18 @@
 
 #include "base/random.h"
 #include "base/status.h"
+#include "ps/core/protocol/field_list.h"
 #include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 
 enum class Role : uint8_t { kServer, kWorker };
+template <>
+struct EnumNumbers<Role> {
+  static constexpr uint32_t kFirst = 1;
+  static constexpr Role kLast = Role::kWorker;
+};
 
 struct Member {
   NodeId node;
@@ -27,6 +34,8 @@ struct Member {
   bool operator==(const Member&) const = default;
   bool may_own_rows() const { return takes_rows || role == Role::kServer; }
 };
+ATTUNE_FIELDS(Member, FIELD(node, Is::kNode), FIELD(role), FIELD(index), FIELD(address, AtMost(kNameBytesMax)),
+              FIELD(leaving), FIELD(takes_rows), FIELD(incarnation), FIELD(machine, AtMost(kNameBytesMax)));
 
 // One hash partition of the keys. A NodeId of 0 means none.
 struct Shard {
@@ -37,6 +46,8 @@ struct Shard {
   MapVersion routing_since;  // last version that changed the home or recovered
   bool operator==(const Shard&) const = default;
 };
+ATTUNE_FIELDS(Shard, FIELD_AS("homes", home), FIELD_AS("backups", backup), FIELD_AS("next_backups", next_backup),
+              FIELD_AS("join_ids", join_id), FIELD(routing_since));
 
 // Who decides about the coordinator's lease, from this map on (ps/core/membership/leader_lease.h).
 struct Voters {
@@ -47,6 +58,7 @@ struct Voters {
   uint32_t VotesAt(size_t place) const { return votes.empty() ? 1 : votes[place]; }
   bool operator==(const Voters&) const = default;
 };
+ATTUNE_FIELDS(Voters, FIELD(map_version), FIELD(nodes, AtMost(kServersMax)), FIELD(votes, AtMost(kServersMax)));
 
 struct ShardMap {
   MapVersion version;                 // 0: no map yet; shards are empty
@@ -84,6 +96,9 @@ struct ShardMap {
 
   bool operator==(const ShardMap&) const = default;
 };
+ATTUNE_FIELDS(ShardMap, FIELD(version), FIELD(recovered_at), FIELD(recoveries), Columns(&T::shards, kShardsMax),
+              FIELD(members, AtMost(kMembersMax)), FIELD(voters, AtMost(kVoterSetsMax)),
+              FIELD(former_voters, AtMost(kMembersMax)), FIELD(records_from), FIELD(marked));
 
 // Deals the shards out to the servers in turn: sizes differ by at most one. With `backups`, and at least two servers,
 // every shard gets a backup; those of one home are spread over all other servers. routing_since is `since`.

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/sync_mode.h"
+#include "ps/core/protocol/field_list.h"
 #include "ps/core/protocol/ids.h"
 
 namespace attune::ps {
@@ -20,5 +21,8 @@ struct SyncState {
   uint64_t hold_at = 0;
   bool operator==(const SyncState&) const = default;
 };
+ATTUNE_FIELDS(SyncState, FIELD(revision), FIELD(floor, Is::kCount), FIELD(slowest, Is::kNodeOrNone),
+              FIELD_AS("slack", mode), FIELD_AS("slack_before", mode_before), FIELD(mode_from, Is::kCount), FIELD(hold),
+              FIELD(hold_at, Is::kCount));
 
 }  // namespace attune::ps

@@ -1,6 +1,6 @@
 // What every carrier of table options needs: the fields of optimizers and initializers by name, and texts for messages.
 // A new optimizer is added to the variant in ps/types/optimizer_options.h, here, to optimizer.cpp and to the wire
-// (proto/).
+// (proto/, and its name in ps/core/protocol/table_fields.h).
 #pragma once
 
 #include <cstddef>
