@@ -5,6 +5,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "operator/local/api/pod_rules.h"
 
 namespace attune::local {
 namespace {
@@ -29,7 +30,7 @@ void SetContainerDefaults(Json& container) {
   Default(container, "imagePullPolicy", "IfNotPresent");
   Default(container, "terminationMessagePath", "/dev/termination-log");
   Default(container, "terminationMessagePolicy", "File");
-  Default(container, "resources", Json::object());
+  SetResourceDefaults(container);
 }
 
 void SetPodDefaults(Json& pod) {
@@ -45,7 +46,7 @@ void SetPodDefaults(Json& pod) {
   }
   Default(pod, "status", Json::object());
   Default(pod["status"], "phase", "Pending");
-  Default(pod["status"], "qosClass", "BestEffort");
+  Default(pod["status"], "qosClass", QosClass(pod));
 }
 
 Status ValidateContainers(const KindInfo& kind, const Json& pod, const char* list, std::set<std::string>& names) {
@@ -75,7 +76,7 @@ Status ValidatePod(const KindInfo& kind, const Json& pod) {
   if (kube::IntegerAt(pod, {"spec", "terminationGracePeriodSeconds"}) < 0) {
     return Invalid(kind, pod, "spec.terminationGracePeriodSeconds", "Invalid value: must be non-negative");
   }
-  return OkStatus();
+  return CheckPodResources(pod);
 }
 
 void SetServiceDefaults(Json& service) {

@@ -1,5 +1,5 @@
-// What creates, updates and deletes do to the store: versions, immutable fields, finalizers, graceful deletion and
-// garbage collection.
+// What creates, updates and deletes do to the store: versions, immutable fields, finalizers and graceful deletion. What
+// then follows for other objects is in memory_api_collection.cpp.
 #include <algorithm>
 #include <array>
 
@@ -7,6 +7,7 @@
 #include "operator/local/api/field_set.h"
 #include "operator/local/api/memory_api.h"
 #include "operator/local/api/memory_api_internal.h"
+#include "operator/local/api/pod_rules.h"
 
 namespace attune::local {
 
@@ -15,14 +16,7 @@ using kube::ObjectKey;
 
 namespace {
 
-constexpr char kForegroundFinalizer[] = "foregroundDeletion";
-
 bool HasFinalizers(const Json& object) { return !kube::At(object, {"metadata", "finalizers"}).empty(); }
-
-bool HasFinalizer(const Json& object, std::string_view name) {
-  const Json& finalizers = kube::At(object, {"metadata", "finalizers"});
-  return std::any_of(finalizers.begin(), finalizers.end(), [&](const Json& finalizer) { return finalizer == name; });
-}
 
 bool IsNamespace(const KindInfo& info) { return info.type == kube::kNamespaces; }
 
@@ -34,8 +28,9 @@ void CopyField(const Json& from, Json& to, const char* field) {
   }
 }
 
-// Fields only the server writes, and the half of the object that `subresource` does not reach, stay as they were.
+// Fields only the server writes, and the part of the object that `subresource` does not reach, stay as they were.
 void KeepServerFields(const KindInfo& info, const Json& old, Json& next, const std::string& subresource) {
+  if (subresource == "resize") return KeepAllButResources(old, next);
   if (subresource == "status") {
     Json kept = old;
     CopyField(next, kept, "status");
@@ -50,45 +45,22 @@ void KeepServerFields(const KindInfo& info, const Json& old, Json& next, const s
   }
 }
 
-void EraseMutablePodFields(Json& spec) {
-  for (const char* field : {"activeDeadlineSeconds", "tolerations", "schedulingGates"}) spec.erase(field);
+// What of an applied configuration a subresource takes note of.
+Json PartOf(const Json& config, const std::string& subresource) {
+  Json part{{"apiVersion", config["apiVersion"]}, {"kind", config["kind"]}, {"metadata", config["metadata"]}};
+  for (const char* field : {"labels", "annotations", "finalizers", "ownerReferences"}) part["metadata"].erase(field);
+  if (subresource == "status") {
+    CopyField(config, part, "status");
+    return part;
+  }
   for (const char* list : {"containers", "initContainers"}) {
-    if (!spec.contains(list) || !spec[list].is_array()) continue;
-    for (Json& container : spec[list]) {
-      if (container.is_object()) container.erase("image");
+    for (const Json& container : kube::At(config, {"spec", list})) {
+      Json kept = Json::object();
+      for (const char* field : {"name", "resources", "resizePolicy"}) CopyField(container, kept, field);
+      part["spec"][list].push_back(std::move(kept));
     }
   }
-}
-
-void EraseResources(Json& spec) {
-  for (const char* list : {"containers", "initContainers"}) {
-    if (!spec.contains(list) || !spec[list].is_array()) continue;
-    for (Json& container : spec[list]) {
-      if (container.is_object()) container.erase("resources");
-    }
-  }
-}
-
-// A running pod's spec is fixed but for a few fields; "resize" reaches the resources and nothing else.
-Status CheckPodSpec(const Json& old, const Json& next, const std::string& subresource) {
-  Json before = old.value("spec", Json::object());
-  Json after = next.value("spec", Json::object());
-  if (!after.is_object()) after = Json::object();
-  if (subresource == "resize") {
-    EraseResources(before);
-    EraseResources(after);
-  } else {
-    EraseMutablePodFields(before);
-    EraseMutablePodFields(after);
-  }
-  if (before == after) return OkStatus();
-  return Error(
-      StatusCode::kInvalidArgument,
-      absl::StrCat("Pod \"", std::string(kube::Name(next)), "\" is invalid: spec: Forbidden: ",
-                   subresource == "resize" ? "only cpu and memory resources are mutable"
-                                           : "pod updates may not change fields other than "
-                                             "`spec.containers[*].image`,`spec.initContainers[*].image`,"
-                                             "`spec.activeDeadlineSeconds`,`spec.tolerations`,`spec.schedulingGates`"));
+  return part;
 }
 
 Json WithoutMetadataAndStatus(Json object) {
@@ -107,6 +79,11 @@ int64_t GraceSeconds(const KindInfo& info, const Json& object, const kube::Delet
 }
 
 }  // namespace
+
+bool HasFinalizer(const Json& object, std::string_view name) {
+  const Json& finalizers = kube::At(object, {"metadata", "finalizers"});
+  return std::any_of(finalizers.begin(), finalizers.end(), [&](const Json& finalizer) { return finalizer == name; });
+}
 
 Status MemoryApi::CheckSize(const Json& object) const {
   if (object.dump(-1, ' ', false, Json::error_handler_t::replace).size() <= options_.object_bytes_max)
@@ -155,11 +132,8 @@ StatusOr<Json> MemoryApi::ApplyObject(Store& store, Json config, const kube::App
   if (config["metadata"].contains("managedFields"))
     return Error(StatusCode::kInvalidArgument, "metadata.managedFields must be nil");
   if (!info.type.namespaced) config["metadata"].erase("namespace");
-  if (options.subresource == "status") {
-    Json only{{"apiVersion", config["apiVersion"]}, {"kind", config["kind"]}, {"metadata", config["metadata"]}};
-    for (const char* field : {"labels", "annotations", "finalizers", "ownerReferences"}) only["metadata"].erase(field);
-    if (config.contains("status")) only["status"] = config["status"];
-    config = std::move(only);
+  if (!options.subresource.empty()) {
+    config = PartOf(config, options.subresource);
   } else if (info.has_status) {
     config.erase("status");
   }
@@ -204,8 +178,9 @@ Status MemoryApi::CheckReplacement(const Store& store, const Json& old, const Js
   }
   if (subresource == "status") return OkStatus();
   RETURN_IF_ERROR(ValidateMetadata(info, next));
-  if (info.type == kube::kPods) RETURN_IF_ERROR(CheckPodSpec(old, next, subresource));
-  return info.validate ? info.validate(next) : OkStatus();
+  if (info.type == kube::kPods && subresource.empty()) RETURN_IF_ERROR(CheckPodSpecUpdate(old, next));
+  if (info.validate) RETURN_IF_ERROR(info.validate(next));
+  return subresource == "resize" ? CheckPodResize(old, next) : OkStatus();
 }
 
 StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json next, const std::string& subresource,
@@ -225,7 +200,7 @@ StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json n
                                  ", UID in object meta: ", std::string(kube::Uid(*old))));
   }
   KeepServerFields(info, *old, next, subresource);
-  if (info.set_defaults && subresource.empty()) info.set_defaults(next);
+  if (info.set_defaults && subresource != "status") info.set_defaults(next);
   RETURN_IF_ERROR(CheckReplacement(store, *old, next, subresource));
   if (record_manager) {
     CopyField((*old)["metadata"], next["metadata"], "managedFields");
@@ -359,91 +334,6 @@ Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::D
   if (IsNamespace(info) && !deleting) DeleteNamespaceContent(key.name);
   RemoveIfFinished(store, key);
   return OkStatus();
-}
-
-void MemoryApi::DeleteNamespaceContent(const std::string& name_space) {
-  for (auto& [name, store] : stores_) {
-    if (!store.info->type.namespaced) continue;
-    std::vector<ObjectKey> keys;
-    for (auto at = store.objects.lower_bound({name_space, ""});
-         at != store.objects.end() && at->first.name_space == name_space; ++at) {
-      keys.push_back(at->first);
-    }
-    for (const ObjectKey& key : keys)
-      (void)DeleteObject(store, key, {});  // gone already: a dependent of an earlier one
-  }
-}
-
-bool MemoryApi::AnyOwnerExists(const Json& object) const {
-  for (const Json& owner : kube::At(object, {"metadata", "ownerReferences"})) {
-    const std::string_view kind = kube::StringAt(owner, {"kind"});
-    const bool known =
-        std::any_of(kinds_.begin(), kinds_.end(), [&](const KindInfo& info) { return info.type.kind == kind; });
-    if (!known || by_uid_.contains(kube::StringAt(owner, {"uid"})))
-      return true;  // of unknown kinds nothing can be said
-  }
-  return false;
-}
-
-void MemoryApi::CollectDependents(const std::string& uid) {
-  const auto found = dependents_.find(uid);
-  if (found == dependents_.end()) return;
-  const std::set<Place> places = found->second;
-  for (const Place& place : places) {
-    const auto object = place.store->objects.find(place.key);
-    if (object == place.store->objects.end() || AnyOwnerExists(*object->second)) continue;
-    (void)DeleteObject(*place.store, place.key, {});
-  }
-}
-
-void MemoryApi::OrphanDependents(const std::string& uid) {
-  const auto found = dependents_.find(uid);
-  if (found == dependents_.end()) return;
-  const std::set<Place> places = found->second;
-  for (const Place& place : places) {
-    const ObjectPointer old = place.store->objects.at(place.key);
-    Json next = *old;
-    Json& owners = next["metadata"]["ownerReferences"];
-    owners.erase(std::remove_if(owners.begin(), owners.end(),
-                                [&](const Json& owner) { return kube::StringAt(owner, {"uid"}) == uid; }),
-                 owners.end());
-    if (owners.empty()) next["metadata"].erase("ownerReferences");
-    Commit(*place.store, kube::WatchSignal::Kind::kModified, place.key, std::move(next), old);
-  }
-}
-
-void MemoryApi::ReleaseForegroundOwners(const Json& removed) {
-  for (const Json& owner : kube::At(removed, {"metadata", "ownerReferences"})) {
-    const std::string_view uid = kube::StringAt(owner, {"uid"});
-    const auto place = by_uid_.find(uid);
-    if (place == by_uid_.end() || dependents_.contains(uid)) continue;
-    const Place at = place->second;
-    const ObjectPointer old = at.store->objects.at(at.key);
-    if (!HasFinalizer(*old, kForegroundFinalizer)) continue;
-    Json next = *old;
-    Json& finalizers = next["metadata"]["finalizers"];
-    finalizers.erase(std::remove(finalizers.begin(), finalizers.end(), Json(kForegroundFinalizer)), finalizers.end());
-    Commit(*at.store, kube::WatchSignal::Kind::kModified, at.key, std::move(next), old);
-    RemoveIfFinished(*at.store, at.key);
-  }
-}
-
-void MemoryApi::ExpireEvents(Store& store) {
-  const std::string oldest = Rfc3339(time_.WallNow() - options_.event_ttl);
-  std::vector<ObjectKey> expired;
-  const Json* first = nullptr;
-  ObjectKey first_key;
-  for (const auto& [key, object] : store.objects) {
-    const std::string_view created = kube::StringAt(*object, {"metadata", "creationTimestamp"});
-    if (created < oldest) expired.push_back(key);
-    if (first == nullptr || created < kube::StringAt(*first, {"metadata", "creationTimestamp"})) {
-      first = object.get();
-      first_key = key;
-    }
-  }
-  // A burst of Events drops the oldest one instead of refusing the newest.
-  if (expired.empty() && store.objects.size() >= store.info->objects_max) expired.push_back(first_key);
-  for (const ObjectKey& key : expired) Remove(store, key, *store.objects.at(key));
 }
 
 Status MemoryApi::Bind(const ObjectKey& key, const std::string& node) {

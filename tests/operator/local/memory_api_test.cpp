@@ -132,7 +132,9 @@ TEST_F(MemoryApiTest, CustomResourcesTakeNoStrategicMerge) {
 }
 
 TEST_F(MemoryApiTest, APodsSpecIsFixedExceptItsResourcesThroughResize) {
-  Created(kube::kPods, MakePod("a"));
+  Json pod = MakePod("a");
+  pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] = "1";
+  Created(kube::kPods, pod);
   const Json container = {{"name", "main"}, {"resources", {{"limits", {{"cpu", "2"}}}}}};
   const Json patch = {{"spec", {{"containers", Json::array({container})}}}};
   EXPECT_EQ(api.Patch(kube::kPods, Key("a"), PatchType::kStrategicMerge, patch).status().code(),
@@ -140,6 +142,7 @@ TEST_F(MemoryApiTest, APodsSpecIsFixedExceptItsResourcesThroughResize) {
   const StatusOr<Json> resized = api.Patch(kube::kPods, Key("a"), PatchType::kStrategicMerge, patch, "resize");
   ASSERT_TRUE(resized.ok()) << ToString(resized.status());
   EXPECT_EQ((*resized)["spec"]["containers"][0]["resources"]["limits"]["cpu"], "2");
+  EXPECT_EQ((*resized)["spec"]["containers"][0]["resources"]["requests"]["cpu"], "1");
   EXPECT_EQ((*resized)["spec"]["containers"][0]["image"], "x");
 }
 
