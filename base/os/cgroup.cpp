@@ -153,6 +153,19 @@ std::optional<CgroupReading> ReadPodCgroup(const fs::path& mount, const CgroupPa
   return CgroupReading{*usage, ReadLimitsV1(memory, cpu)};
 }
 
+std::optional<uint64_t> ReadMemoryInUse(const fs::path& group) {
+  struct Names {
+    const char *in_use, *droppable;
+  };
+  for (const Names& names : {Names{"memory.usage_in_bytes", "total_inactive_file"},  // of version 1, of version 2
+                             Names{"memory.current", "inactive_file"}}) {
+    const auto in_use = ParseInteger<uint64_t>(Text(group / names.in_use));
+    if (!in_use) continue;
+    return *in_use - std::min(*in_use, NumberOfKey(Text(group / "memory.stat"), names.droppable).value_or(0));
+  }
+  return std::nullopt;
+}
+
 uint64_t ReadOutOfMemoryKills(const fs::path& group) {
   for (const char* file : {"memory.oom_control", "memory.events"}) {  // of version 1, of version 2
     if (const auto kills = NumberOfKey(Text(group / file), "oom_kill")) return *kills;

@@ -63,6 +63,9 @@ struct CgroupReading {
   CgroupLimits limits;
 };
 std::optional<CgroupReading> ReadPodCgroup(const std::filesystem::path& mount, const CgroupPaths& paths);
+// Bytes that the processes of this group hold, without file pages that the kernel can drop at once; nothing when it is
+// not known.
+std::optional<uint64_t> ReadMemoryInUse(const std::filesystem::path& group);
 // How many processes of this group the kernel has killed for its memory limit; 0 when not known.
 uint64_t ReadOutOfMemoryKills(const std::filesystem::path& group);
 

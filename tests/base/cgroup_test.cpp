@@ -162,5 +162,15 @@ TEST_F(CgroupFilesTest, KillsForTheMemoryLimitAreCountedInBothVersions) {
   EXPECT_EQ(ReadOutOfMemoryKills(mount_ / "two"), 1u);
 }
 
+TEST_F(CgroupFilesTest, MemoryInUseIsKnownInBothVersions) {
+  Put("one/memory.usage_in_bytes", "5000\n");
+  Put("one/memory.stat", "inactive_file 1\ntotal_inactive_file 1000\n");
+  Put("two/memory.current", "5000\n");
+  Put("two/memory.stat", "inactive_file 9000\n");
+  EXPECT_EQ(ReadMemoryInUse(mount_ / "one"), 4000u);
+  EXPECT_EQ(ReadMemoryInUse(mount_ / "two"), 0u) << "the files are not read at the same moment";
+  EXPECT_EQ(ReadMemoryInUse(mount_ / "none"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace attune
