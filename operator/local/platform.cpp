@@ -7,6 +7,7 @@
 #include "operator/local/api/memory_api_internal.h"
 #include "operator/local/containers/resource_limits.h"
 #include "operator/local/nodes/node_agent.h"
+#include "operator/local/nodes/run_directories.h"
 
 namespace attune::local {
 namespace {

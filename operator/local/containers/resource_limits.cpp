@@ -13,7 +13,8 @@
 
 #include "base/log.h"
 #include "base/os/cgroup.h"
-#include "operator/kube/quantity.h"
+#include "base/os/file.h"
+#include "operator/local/api/pod_rules.h"
 
 namespace attune::local {
 namespace {
@@ -22,6 +23,7 @@ constexpr std::string_view kPrefix = "attune-";
 constexpr int64_t kCpuPeriodMicroseconds = 100000;
 // Of whole pods: a fifth of that, unless their share of it would be below the least the kernel takes.
 constexpr int64_t kPodPeriodMicroseconds = 20000, kQuotaMicrosecondsMin = 1000;
+constexpr char kNotEnforced[] = "resource limits of containers are not enforced: no right to make control groups; ";
 constexpr char kWhatToDo[] =
     "run attune as root, or in a scope of your own (systemd-run --user --scope -p Delegate=yes attune run ...)";
 
@@ -34,9 +36,7 @@ bool WriteText(const std::filesystem::path& file, const std::string& text) {
 void WarnOnce(const std::filesystem::path& where) {
   static std::atomic<bool> said = false;
   if (said.exchange(true)) return;
-  log::Warn(
-      std::string("resource limits of containers are not enforced: no right to make control groups; ") + kWhatToDo,
-      {{"where", where.string()}});
+  log::Warn(std::string(kNotEnforced) + kWhatToDo, {{"where", where.string()}});
 }
 
 // A killed platform cannot remove its groups; the next one does. Those in use refuse to go.
@@ -90,9 +90,14 @@ std::filesystem::path MakeOwnGroup(const ControlGroups& groups, const std::strin
 
 std::string GroupName(const std::string& id) { return std::string(kPrefix) + std::to_string(getpid()) + '-' + id; }
 
+// The least that the kernel takes is a millisecond, as on a cluster.
+int64_t QuotaOf(double cores, int64_t period) {
+  return std::max(kQuotaMicrosecondsMin, static_cast<int64_t>(cores * static_cast<double>(period)));
+}
+
 // A share of the cores in the words of version 1 or 2.
 std::vector<Setting> CpuSettings(double cores, int64_t period, bool version_2) {
-  const std::string quota = std::to_string(static_cast<int64_t>(cores * static_cast<double>(period)));
+  const std::string quota = std::to_string(QuotaOf(cores, period));
   if (version_2) return {{"cpu.max", quota + " " + std::to_string(period)}};
   return {{"cpu.cfs_period_us", std::to_string(period)}, {"cpu.cfs_quota_us", quota}};
 }
@@ -101,10 +106,11 @@ std::vector<Setting> CpuSettings(double cores, int64_t period, bool version_2) {
 
 StatusOr<PodLimits> PodLimits::Make(double cores, const std::string& pod_id, const ControlGroups& groups) {
   PodLimits pod;
-  pod.cores_ = cores;
   pod.version_2_ = IsCgroupV2(groups.root);
   const bool enough = cores * static_cast<double>(kPodPeriodMicroseconds) >= kQuotaMicrosecondsMin;
   const int64_t period = enough ? kPodPeriodMicroseconds : kCpuPeriodMicroseconds;
+  // What the kernel is given, rounded: of its containers it takes no larger share.
+  pod.cores_ = static_cast<double>(QuotaOf(cores, period)) / static_cast<double>(period);
   pod.group_ =
       MakeOwnGroup(groups, pod.version_2_ ? "" : "cpu", GroupName(pod_id), CpuSettings(cores, period, pod.version_2_));
   if (pod.group_.empty()) {
@@ -124,55 +130,117 @@ void PodLimits::Remove() {
   group_.clear();
 }
 
-ContainerLimits ContainerLimits::Make(const kube::Json& limits, const std::string& container_id,
+struct ContainerLimits::Figures {
+  std::string name;            // of the groups
+  double memory = 0, cpu = 0;  // limits; 0: none
+  std::vector<Setting> MemorySettings(bool version_2) const {
+    if (memory == 0) return {};
+    return {{version_2 ? "memory.max" : "memory.limit_in_bytes", std::to_string(static_cast<int64_t>(memory))}};
+  }
+  std::vector<Setting> CpuSettings(bool version_2) const {
+    if (cpu == 0) return {};
+    return local::CpuSettings(cpu, kCpuPeriodMicroseconds, version_2);
+  }
+};
+
+ContainerLimits ContainerLimits::Make(const kube::Json& resources, const std::string& container_id,
                                       const ControlGroups& groups, const PodLimits* pod) {
   ContainerLimits result;
-  const auto quantity = [&](const char* name) -> std::optional<double> {
-    const kube::Json& value = kube::At(limits, {name});
-    if (value.is_number()) return value.get<double>();
-    return value.is_string() ? kube::ParseQuantity(value.get_ref<const std::string&>()) : std::nullopt;
-  };
-  const std::optional<double> memory = quantity("memory");
-  std::optional<double> cpu = quantity("cpu");
-  if (pod != nullptr && cpu) cpu = std::min(*cpu, pod->cores_);  // so that one group shows the truth
-  const std::string name = GroupName(container_id);
-  const std::string bytes = std::to_string(static_cast<int64_t>(memory.value_or(0)));
-  const auto joins = [&](const std::filesystem::path& group, bool is_own) {
-    if (is_own) result.groups_.push_back(group);
-    result.files_.push_back((group / "cgroup.procs").string());
-  };
-  const auto make_own = [&](const std::string& controller, const std::vector<Setting>& settings) {
-    const std::filesystem::path group = MakeOwnGroup(groups, controller, name, settings);
-    if (group.empty()) return WarnOnce(groups.root / controller);
-    joins(group, true);
-  };
+  Figures figures{.name = GroupName(container_id),
+                  .memory = ResourceAmount(resources, "limits", "memory"),
+                  .cpu = ResourceAmount(resources, "limits", "cpu")};
+  result.asked_ = figures.memory > 0 || figures.cpu > 0 || ResourceAmount(resources, "requests", "memory") > 0 ||
+                  ResourceAmount(resources, "requests", "cpu") > 0;
   const bool in_pod = pod != nullptr && !pod->group_.empty();
-  const bool version_2 = in_pod ? pod->version_2_ : IsCgroupV2(groups.root);
-  std::vector<Setting> of_cpu;
-  if (cpu) of_cpu = CpuSettings(*cpu, kCpuPeriodMicroseconds, version_2);
-  std::vector<Setting> of_memory;
-  if (memory) of_memory = {{version_2 ? "memory.max" : "memory.limit_in_bytes", bytes}};
-  if (version_2) {
-    std::vector<Setting> settings = of_memory;
-    settings.insert(settings.end(), of_cpu.begin(), of_cpu.end());
-    if (!in_pod) {
-      if (!settings.empty()) make_own("", settings);
-    } else if (MakeGroup(pod->group_ / name, settings)) {
-      joins(pod->group_ / name, true);  // processes may be in the leaves only
-    } else if (WarnOnce(pod->group_); MakeGroup(pod->group_ / name, {})) {
-      joins(pod->group_ / name, true);
-    }
-    return result;
+  result.version_2_ = in_pod ? pod->version_2_ : IsCgroupV2(groups.root);
+  if (in_pod) {
+    result.cores_max_ = pod->cores_;
+    if (figures.cpu > 0) figures.cpu = std::min(figures.cpu, pod->cores_);  // so that one group shows the truth
   }
-  if (memory) make_own("memory", of_memory);
-  if (!in_pod) {
-    if (cpu) make_own("cpu", of_cpu);
-  } else if (cpu && MakeGroup(pod->group_ / name, of_cpu)) {
-    joins(pod->group_ / name, true);
+  if (result.version_2_) {
+    result.JoinOneGroup(figures, groups, in_pod ? pod : nullptr);
   } else {
-    joins(pod->group_, false);
+    result.JoinGroupPerController(figures, groups, in_pod ? pod : nullptr);
   }
   return result;
+}
+
+void ContainerLimits::Join(const std::filesystem::path& group) {
+  groups_.push_back(group);
+  files_.push_back((group / "cgroup.procs").string());
+}
+
+void ContainerLimits::JoinOneGroup(const Figures& figures, const ControlGroups& groups, const PodLimits* pod) {
+  std::vector<Setting> settings = figures.MemorySettings(true);
+  for (Setting& setting : figures.CpuSettings(true)) settings.push_back(std::move(setting));
+  std::filesystem::path group;
+  if (pod == nullptr) {
+    if (asked_) group = MakeOwnGroup(groups, "", figures.name, settings);
+    if (group.empty() && !settings.empty()) WarnOnce(groups.root);
+  } else {  // processes may be in the leaves only
+    group = pod->group_ / figures.name;
+    if (!MakeGroup(group, settings)) {
+      WarnOnce(pod->group_);
+      if (!MakeGroup(group, {})) group.clear();
+    }
+  }
+  if (group.empty()) return;
+  Join(group);
+  memory_group_ = cpu_group_ = group;
+}
+
+void ContainerLimits::JoinGroupPerController(const Figures& figures, const ControlGroups& groups,
+                                             const PodLimits* pod) {
+  const auto make_own = [&](const std::string& controller, const std::vector<Setting>& settings) {
+    const std::filesystem::path group = MakeOwnGroup(groups, controller, figures.name, settings);
+    if (!group.empty()) Join(group);
+    if (group.empty() && !settings.empty()) WarnOnce(groups.root / controller);
+    return group;
+  };
+  if (asked_) memory_group_ = make_own("memory", figures.MemorySettings(false));
+  if (pod == nullptr) {
+    if (asked_) cpu_group_ = make_own("cpu", figures.CpuSettings(false));
+    return;
+  }
+  Figures bounded = figures;
+  if (bounded.cpu == 0) bounded.cpu = cores_max_;
+  if (asked_ && MakeGroup(pod->group_ / figures.name, bounded.CpuSettings(false))) {
+    cpu_group_ = pod->group_ / figures.name;
+    return Join(cpu_group_);
+  }
+  files_.push_back((pod->group_ / "cgroup.procs").string());
+}
+
+Status ContainerLimits::Write(const std::filesystem::path& group, const std::string& file,
+                              const std::string& value) const {
+  if (group.empty()) {
+    return Error(StatusCode::kFailedPrecondition,
+                 asked_ ? std::string(kNotEnforced) + kWhatToDo
+                        : "the container was started without figures of cpu and memory and so without a control group; "
+                          "delete its pod, and the next one starts with them");
+  }
+  errno = 0;
+  if (WriteText(group / file, value)) return OkStatus();
+  const int error = errno == 0 ? EIO : errno;
+  return Error(StatusCode::kFailedPrecondition,
+               "cannot write " + value + " to " + (group / file).string() + ": " + ErrnoText(error) + "; " + kWhatToDo);
+}
+
+Status ContainerLimits::LimitMemory(double bytes) {
+  return Write(memory_group_, version_2_ ? "memory.max" : "memory.limit_in_bytes",
+               std::to_string(static_cast<int64_t>(bytes)));
+}
+
+Status ContainerLimits::LimitCpu(double cores) {
+  if (cores_max_ > 0) cores = std::min(cores, cores_max_);
+  for (const Setting& setting : CpuSettings(cores, kCpuPeriodMicroseconds, version_2_)) {
+    RETURN_IF_ERROR(Write(cpu_group_, setting.file, setting.value));
+  }
+  return OkStatus();
+}
+
+std::optional<uint64_t> ContainerLimits::MemoryInUse() const {
+  return memory_group_.empty() ? std::nullopt : ReadMemoryInUse(memory_group_);
 }
 
 bool ContainerLimits::RanOutOfMemory() const {
@@ -187,6 +255,8 @@ void ContainerLimits::Remove() {
   for (const std::filesystem::path& group : groups_) std::filesystem::remove(group, error);
   groups_.clear();
   files_.clear();
+  memory_group_.clear();
+  cpu_group_.clear();
 }
 
 }  // namespace attune::local

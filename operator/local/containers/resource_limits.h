@@ -3,6 +3,7 @@
 // what to do; a limit of a whole pod was asked for on the command line and is an error. One thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -36,23 +37,42 @@ class PodLimits {
   bool version_2_ = false;
 };
 
-// The control groups of one container run, named attune-<process id of this platform>-<container id>.
+// The control groups of one container run, named attune-<process id of this platform>-<container id>. A container with
+// any figure of cpu or memory, a limit or a request, has groups for both, so that a resize may also add a limit.
 class ContainerLimits {
  public:
-  // `limits`: resources.limits of a container. Never fails: without rights the result has no files. Removes groups that
-  // a platform which was killed left behind. `pod`: the group that this container's processes belong to; null for none.
-  static ContainerLimits Make(const kube::Json& limits, const std::string& container_id,
+  // `resources` of a container. Never fails: without rights the result has no files. Removes groups that a platform
+  // which was killed left behind. `pod`: the group that this container's processes belong to; null for none. Its cores
+  // bound the container's.
+  static ContainerLimits Make(const kube::Json& resources, const std::string& container_id,
                               const ControlGroups& groups = {}, const PodLimits* pod = nullptr);
   // cgroup.procs files that the container's first process joins.
   const std::vector<std::string>& files() const { return files_; }
+  // Change the limits of the running processes. FailedPrecondition says which file cannot be written, or why there is
+  // none, and what to do; the earlier limit then holds. What is in use must be less than a new limit of memory:
+  // version 2 would end processes.
+  Status LimitMemory(double bytes);
+  Status LimitCpu(double cores);
+  // Without file pages that the kernel can drop at once; nothing where no group counts it.
+  std::optional<uint64_t> MemoryInUse() const;
   // Whether the kernel killed a process of it for its memory limit.
   bool RanOutOfMemory() const;
   // After its processes ended.
   void Remove();
 
  private:
-  std::vector<std::filesystem::path> groups_;
+  struct Figures;
+  void JoinOneGroup(const Figures& figures, const ControlGroups& groups, const PodLimits* pod);
+  void JoinGroupPerController(const Figures& figures, const ControlGroups& groups, const PodLimits* pod);
+  void Join(const std::filesystem::path& group);
+  Status Write(const std::filesystem::path& group, const std::string& file, const std::string& value) const;
+
+  std::vector<std::filesystem::path> groups_;  // its own
   std::vector<std::string> files_;
+  std::filesystem::path memory_group_, cpu_group_;  // "": none of its own
+  double cores_max_ = 0;                            // of its pod; 0: none
+  bool version_2_ = false;
+  bool asked_ = false;  // it has figures, so that groups were tried
 };
 
 }  // namespace attune::local

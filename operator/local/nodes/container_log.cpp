@@ -1,7 +1,7 @@
 #include "operator/local/nodes/container_log.h"
 
 #include "operator/local/nodes/pod_logs.h"
-#include "operator/local/nodes/pod_plan.h"
+#include "operator/local/pods/pod_plan.h"
 
 namespace attune::local {
 namespace {

@@ -1,7 +1,7 @@
 // The node of the embedded platform: takes every pod of a MemoryApi, runs its containers as processes under shims,
-// reports their state in the pod's status and finishes deletions. Decisions are pod_plan.h's; this is the shell with
-// processes, files, sockets and time, all touched by one thread of its own (log reading comes on the callers' threads
-// and touches files only).
+// resizes them in place, reports their state in the pod's status and finishes deletions. Decisions are those of
+// operator/local/pods; this is the shell with processes, files, sockets and time, all touched by one thread of its own
+// (log reading comes on the callers' threads and touches files only).
 #pragma once
 
 #include <filesystem>
@@ -34,8 +34,5 @@ class NodeAgent {
   virtual ~NodeAgent() = default;
   virtual void Stop(Duration grace) = 0;
 };
-
-// <run_directory>/pods/<namespace>/<pod>
-std::filesystem::path PodDirectory(const std::filesystem::path& run_directory, const kube::ObjectKey& pod);
 
 }  // namespace attune::local

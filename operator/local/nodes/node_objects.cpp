@@ -23,10 +23,16 @@ std::string DefaultNodeName() {
   return IsDnsSubdomain(name) ? name : "localhost";
 }
 
+NodeCapacity CapacityOfThisMachine() {
+  return {std::max(1U, std::thread::hardware_concurrency()),
+          static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGESIZE))};
+}
+
 Status RegisterNode(MemoryApi& api, const std::string& name) {
-  const std::string cpus = std::to_string(std::max(1U, std::thread::hardware_concurrency()));
-  const std::string memory = std::to_string(sysconf(_SC_PHYS_PAGES) * (sysconf(_SC_PAGESIZE) / 1024)) + "Ki";
-  const Json capacity{{"cpu", cpus}, {"memory", memory}, {"pods", "1000"}};
+  const NodeCapacity machine = CapacityOfThisMachine();
+  const Json capacity{{"cpu", std::to_string(machine.cores)},
+                      {"memory", std::to_string(machine.memory_bytes / 1024) + "Ki"},
+                      {"pods", "1000"}};
   const Json object{{"metadata", {{"name", name}, {"labels", {{"kubernetes.io/hostname", name}}}}},
                     {"spec", Json::object()}};
   StatusOr<Json> node = api.Create(kube::kNodes, object);

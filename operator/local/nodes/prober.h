@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/mutex.h"
-#include "operator/local/nodes/pod_plan.h"
+#include "operator/local/pods/pod_plan.h"
 
 namespace attune::local {
 

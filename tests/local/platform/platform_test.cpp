@@ -151,7 +151,7 @@ class LimitsTest : public PlatformTest {
  protected:
   void SetUp() override {
     PlatformTest::SetUp();
-    ContainerLimits limits = ContainerLimits::Make({{"memory", "64Mi"}, {"cpu", "100m"}}, "probe");
+    ContainerLimits limits = ContainerLimits::Make({{"limits", {{"memory", "64Mi"}, {"cpu", "100m"}}}}, "probe");
     const bool permitted = !limits.files().empty();
     limits.Remove();
     if (!permitted) GTEST_SKIP() << "no right to make control groups";

@@ -1,7 +1,8 @@
-#include "operator/local/nodes/pod_plan.h"
+#include "operator/local/pods/pod_plan.h"
 
 #include <gmock/gmock.h>
 
+#include "operator/local/pods/pod_status.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {
@@ -28,6 +29,7 @@ struct Fixture {
     }
     pod.specs = ContainersOf(object);
     pod.containers.resize(pod.specs.size());
+    pod.resources = AdoptResources(object, pod.specs.size());
   }
   // What the plan says, in words: "start main". Does it, too.
   std::vector<std::string> Step() {

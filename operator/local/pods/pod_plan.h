@@ -1,5 +1,6 @@
-// What to do with a pod's containers next, and what its status says: pure functions of the pod, what is known of its
-// containers, and the time. The node agent (node_agent.cpp) does what they say.
+// What to do with a pod's containers next: pure functions of the pod, what is known of its containers, and the time. The
+// node agent (operator/local/nodes/node_agent.cpp) does what they say. pod_status.h has the status that follows,
+// pod_resize.h what comes of new resources.
 #pragma once
 
 #include <optional>
@@ -9,6 +10,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/object.h"
+#include "operator/local/pods/pod_resize.h"
 
 namespace attune::local {
 
@@ -63,6 +65,7 @@ struct ContainerRecord {
 struct PodRecord {
   std::vector<ContainerSpec> specs;
   std::vector<ContainerRecord> containers;  // same order
+  PodResources resources;                   // same order
   std::string ip;
   WallTime start_time{};
   bool deleting = false;
@@ -104,7 +107,5 @@ void OnProbe(PodRecord& pod, size_t container, bool success);
 
 // "Pending", "Running", "Succeeded" or "Failed".
 std::string PhaseOf(const PodRecord& pod);
-// The status of the pod object. `before` supplies transition times of conditions that did not change.
-kube::Json StatusOf(const PodRecord& pod, const kube::Json& object, WallTime now);
 
 }  // namespace attune::local

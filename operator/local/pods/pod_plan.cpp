@@ -1,8 +1,6 @@
-#include "operator/local/nodes/pod_plan.h"
+#include "operator/local/pods/pod_plan.h"
 
 #include <algorithm>
-
-#include "operator/local/api/memory_api.h"
 
 namespace attune::local {
 namespace {
@@ -287,95 +285,6 @@ std::string PhaseOf(const PodRecord& pod) {
   if (MainsEnded(pod) && !AnyRunning(pod)) return failed ? "Failed" : "Succeeded";
   if (pod.deleting && !AnyRunning(pod)) return "Failed";  // stopped before it could end
   return started ? "Running" : "Pending";
-}
-
-namespace {
-
-bool IsReady(const ContainerSpec& spec, const ContainerRecord& record) {
-  if (spec.init) return EndedForGood(record) && record.last->exit_code == 0;
-  return record.state == State::kRunning && (!spec.readiness.has_value() || record.probe_ok);
-}
-
-Json TerminatedJson(const Termination& end) {
-  Json json{{"exitCode", end.exit_code},
-            {"reason", end.reason},
-            {"startedAt", Rfc3339(end.started)},
-            {"finishedAt", Rfc3339(end.finished)}};
-  if (!end.message.empty()) json["message"] = end.message;
-  return json;
-}
-
-Json ContainerStatus(const ContainerSpec& spec, const ContainerRecord& record, const Json& container) {
-  Json status{{"name", spec.name},
-              {"image", container.value("image", Json(""))},
-              {"imageID", ""},
-              {"ready", IsReady(spec, record)},
-              {"started", record.state == State::kRunning},
-              {"restartCount", record.restarts},
-              {"lastState", Json::object()}};
-  switch (record.state) {
-    case State::kWaiting:
-      status["state"]["waiting"] = {{"reason", record.waiting_reason}};
-      if (!record.waiting_message.empty()) status["state"]["waiting"]["message"] = record.waiting_message;
-      break;
-    case State::kRunning:
-      status["state"]["running"] = {{"startedAt", Rfc3339(record.started_wall)}};
-      break;
-    case State::kTerminated:
-      status["state"]["terminated"] = TerminatedJson(*record.last);
-      break;
-  }
-  if (record.state != State::kTerminated && record.last.has_value())
-    status["lastState"]["terminated"] = TerminatedJson(*record.last);
-  return status;
-}
-
-Json Condition(const Json& object, const char* type, bool value, const char* reason, WallTime now) {
-  Json condition{{"type", type}, {"status", value ? "True" : "False"}, {"lastTransitionTime", Rfc3339(now)}};
-  if (!value) condition["reason"] = reason;
-  for (const Json& before : kube::At(object, {"status", "conditions"})) {
-    if (kube::StringAt(before, {"type"}) == type &&
-        kube::StringAt(before, {"status"}) == kube::StringAt(condition, {"status"})) {
-      condition["lastTransitionTime"] = before.value("lastTransitionTime", condition["lastTransitionTime"]);
-    }
-  }
-  return condition;
-}
-
-}  // namespace
-
-Json StatusOf(const PodRecord& pod, const Json& object, WallTime now) {
-  Json status{{"phase", PhaseOf(pod)}, {"qosClass", object.value("/status/qosClass"_json_pointer, Json("BestEffort"))}};
-  if (!pod.ip.empty()) {
-    status["podIP"] = pod.ip;
-    status["podIPs"] = Json::array({{{"ip", pod.ip}}});
-    status["hostIP"] = "127.0.0.1";
-  }
-  status["startTime"] = Rfc3339(pod.start_time);
-  bool initialized = true;
-  bool ready = true;
-  size_t init_index = 0;
-  size_t index = 0;
-  for (size_t i = 0; i < pod.specs.size(); ++i) {
-    const ContainerSpec& spec = pod.specs[i];
-    const bool main = IsMain(spec);
-    const Json& container =
-        kube::At(object, {"spec", main ? "containers" : "initContainers"})[main ? index++ : init_index++];
-    status[main ? "containerStatuses" : "initContainerStatuses"].push_back(
-        ContainerStatus(spec, pod.containers[i], container));
-    if (spec.init || (spec.sidecar && pod.containers[i].restarts == 0 && pod.containers[i].state == State::kWaiting)) {
-      initialized = initialized && spec.init && IsReady(spec, pod.containers[i]);
-    }
-    if (!spec.init) ready = ready && IsReady(spec, pod.containers[i]);
-  }
-  ready = ready && initialized;
-  const bool ended = status["phase"] == "Succeeded" || status["phase"] == "Failed";
-  const char* why = ended ? "PodCompleted" : "ContainersNotReady";
-  status["conditions"] =
-      Json::array({Condition(object, "PodScheduled", true, "", now),
-                   Condition(object, "Initialized", initialized, "ContainersNotInitialized", now),
-                   Condition(object, "ContainersReady", ready, why, now), Condition(object, "Ready", ready, why, now)});
-  return status;
 }
 
 }  // namespace attune::local
