@@ -58,6 +58,31 @@ TEST_F(UsageMeterTest, MeasuresTheProcessAndItsDescendantsBetweenTwoWindows) {
   EXPECT_DOUBLE_EQ(usage->cpu_limit_cores(), 2);
 }
 
+TEST_F(UsageMeterTest, AResizeIsSeenInTheNextWindow) {
+  Put("proc/10/stat", Stat(10, 1, 0, 1));
+  Put("proc/10/cgroup", "4:memory:/pod\n1:cpu:/pod\n");
+  const auto put = [&](const std::string& quota, const std::string& memory, const std::string& throttled) {
+    Put("cgroup/memory/pod/memory.stat", "hierarchical_memory_limit " + memory + "\n");
+    Put("cgroup/cpu/pod/cpu.cfs_quota_us", quota + "\n");
+    Put("cgroup/cpu/pod/cpu.cfs_period_us", "100000\n");
+    Put("cgroup/cpu/pod/cpu.stat", "nr_throttled 1\nthrottled_time " + throttled + "\n");
+  };
+  put("20000", "1048576", "5000000000");
+  UsageMeter meter = Meter();
+  meter.Watch(10, MonotonicTime{});
+  put("20000", "1048576", "5500000000");
+  auto usage = meter.Measure(MonotonicTime(seconds(1)));
+  ASSERT_TRUE(usage);
+  EXPECT_DOUBLE_EQ(usage->cpu_limit_cores(), 0.2);
+  EXPECT_DOUBLE_EQ(usage->throttled_seconds(), 0.5);
+  put("60000", "2097152", "5600000000");
+  usage = meter.Measure(MonotonicTime(seconds(2)));
+  ASSERT_TRUE(usage);
+  EXPECT_DOUBLE_EQ(usage->cpu_limit_cores(), 0.6);
+  EXPECT_EQ(usage->memory_limit_bytes(), 2097152u);
+  EXPECT_NEAR(usage->throttled_seconds(), 0.1, 1e-9);
+}
+
 TEST_F(UsageMeterTest, LooksThroughAllProcessesWhereTheKernelKeepsNoListOfChildren) {
   Put("proc/10/stat", Stat(10, 1, 0, 1));
   Put("proc/11/stat", Stat(11, 10, 0, 2));

@@ -200,7 +200,7 @@ class Agent final : public NodeAgent {
     pod->record.specs = ContainersOf(object);
     const size_t count = pod->record.specs.size();
     pod->record.containers.resize(count);
-    pod->record.resources = AdoptResources(pod->object, count);
+    pod->record.resources = ResourcesOf(pod->object, count);
     pod->record.start_time = time_.WallNow();
     pod->next_probe.resize(count);
     pod->probing.resize(count);

@@ -43,6 +43,7 @@ constexpr Rule kRules[] = {
     {"Container", "volumeMounts", Effect::kUsed, "Mount"},
     {"Container", "volumeDevices", Effect::kRefused, "", "volumeMounts; there are no block devices here"},
     {"Container", "resources", Effect::kUsed, "Resources"},
+    {"Container", "resizePolicy", Effect::kUsed},
     {"Container", "readinessProbe", Effect::kUsed, "Probe"},
     {"Container", "terminationMessagePath", Effect::kUsed},
     {"InitContainer", "restartPolicy", Effect::kUsed},

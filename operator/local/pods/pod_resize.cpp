@@ -133,18 +133,11 @@ const Json& ContainerAt(const Json& pod, size_t index) {
   return index < inits.size() ? inits[index] : kube::At(pod, {"spec", "containers"})[index - inits.size()];
 }
 
-PodResources AdoptResources(const Json& pod, size_t containers) {
+PodResources ResourcesOf(const Json& pod, size_t containers) {
   PodResources resources;
   for (size_t i = 0; i < containers; ++i) {
-    const std::string_view name = kube::StringAt(ContainerAt(pod, i), {"name"});
-    Json figures = ResourcesAt(pod, i);
-    for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-      for (const Json& status : kube::At(pod, {"status", list})) {
-        if (kube::StringAt(status, {"name"}) == name && kube::At(status, {"resources"}).is_object())
-          figures = status["resources"];
-      }
-    }
-    resources.accepted.push_back(figures.is_object() ? std::move(figures) : Json::object());
+    const Json& asked = ResourcesAt(pod, i);
+    resources.accepted.push_back(asked.is_object() ? asked : Json::object());
   }
   resources.in_force = resources.accepted;
   return resources;

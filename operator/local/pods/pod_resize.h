@@ -54,8 +54,8 @@ struct ResizeStep {
 
 // Container number `index` in the order of ContainersOf.
 const kube::Json& ContainerAt(const kube::Json& pod, size_t index);
-// Of a pod that this node takes on: what the last agent was at, as the status says, else what the spec asks for.
-PodResources AdoptResources(const kube::Json& pod, size_t containers);
+// Of a pod that this node takes on: what its spec asks for.
+PodResources ResourcesOf(const kube::Json& pod, size_t containers);
 // Requests of a pod for "cpu" or "memory": its containers and sidecars together, or an init container that asks for
 // more.
 double PodRequest(const std::vector<ContainerSpec>& specs, const std::vector<kube::Json>& resources, const char* name);

@@ -7,10 +7,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "operator/local/containers/resource_limits.h"
 #include "operator/local/instance.h"
-#include "tests/local/platform/support.h"
-#include "tests/operator/local/objects.h"
+#include "tests/local/platform/platform_rig.h"
 
 namespace attune::local {
 namespace {
@@ -19,49 +17,6 @@ using testing::Eventually;
 using ::testing::HasSubstr;
 using testing::Json;
 using testing::Key;
-
-class PlatformTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto started = Platform::Start(
-        {.run_directory = directory.path() / "run", .shim_command = {POD_SHIM_PROGRAM, "pod-shim"}}, time);
-    ASSERT_TRUE(started.ok()) << ToString(started.status());
-    platform = std::move(*started);
-  }
-  static Json Container(const std::string& name, const std::string& script) {
-    return {{"name", name}, {"command", {"sh", "-c", script}}};
-  }
-  static Json Pod(const std::string& name, const std::string& script) {
-    Json pod = testing::MakePod(name);
-    pod["spec"] = {{"restartPolicy", "Never"},
-                   {"terminationGracePeriodSeconds", 1},
-                   {"containers", Json::array({Container("main", script)})}};
-    return pod;
-  }
-  void Create(const Json& pod) {
-    const auto created = api().Create(kube::kPods, pod);
-    ASSERT_TRUE(created.ok()) << ToString(created.status());
-  }
-  kube::Api& api() { return platform->api(); }
-  Json Read(const std::string& name) { return api().Get(kube::kPods, Key(name)).value_or(Json()); }
-  bool AwaitPhase(const std::string& name, const std::string& phase) {
-    const bool reached = Eventually([&] { return kube::StringAt(Read(name), {"status", "phase"}) == phase; });
-    if (!reached) ADD_FAILURE() << Read(name)["status"].dump(2);
-    return reached;
-  }
-  std::string Log(const std::string& name, const kube::LogOptions& options = {}) {
-    std::string text;
-    const Status status = api().ReadLog(Key(name), options, [&](std::string_view piece) {
-      text += piece;
-      return true;
-    });
-    return status.ok() ? text : ToString(status);
-  }
-
-  const SystemTime time;
-  testing::TemporaryDirectory directory;
-  std::unique_ptr<Platform> platform;
-};
 
 TEST_F(PlatformTest, APodRunsToItsEndAndTellsTheStory) {
   Create(Pod("a", "echo hello; exit 0"));
@@ -145,23 +100,6 @@ TEST_F(PlatformTest, AnAbsentProgramIsExplained) {
   ASSERT_TRUE(Eventually([&] { return !api().List(kube::kEvents, {}).value().items.empty(); }));
   EXPECT_THAT(api().List(kube::kEvents, {}).value().items[0]["note"].get<std::string>(), HasSubstr("looked in"));
 }
-
-// Skips where this user may not make control groups: then the log says that limits are not enforced.
-class LimitsTest : public PlatformTest {
- protected:
-  void SetUp() override {
-    PlatformTest::SetUp();
-    ContainerLimits limits = ContainerLimits::Make({{"limits", {{"memory", "64Mi"}, {"cpu", "100m"}}}}, "probe");
-    const bool permitted = !limits.files().empty();
-    limits.Remove();
-    if (!permitted) GTEST_SKIP() << "no right to make control groups";
-  }
-  static Json Limited(const std::string& name, const std::string& script, const Json& limits) {
-    Json pod = Pod(name, script);
-    pod["spec"]["containers"][0]["resources"] = {{"limits", limits}};
-    return pod;
-  }
-};
 
 TEST_F(LimitsTest, AContainerBeyondItsMemoryIsKilledAndTheReasonSaysSo) {
   // dd's one block lies in its memory.

@@ -29,7 +29,7 @@ struct Fixture {
     }
     pod.specs = ContainersOf(object);
     pod.containers.resize(pod.specs.size());
-    pod.resources = AdoptResources(object, pod.specs.size());
+    pod.resources = ResourcesOf(object, pod.specs.size());
   }
   // What the plan says, in words: "start main". Does it, too.
   std::vector<std::string> Step() {

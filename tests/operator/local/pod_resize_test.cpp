@@ -32,7 +32,7 @@ struct Fixture {
   void Begin() {
     record.specs = ContainersOf(object);
     record.containers.resize(record.specs.size());
-    record.resources = AdoptResources(object, record.specs.size());
+    record.resources = ResourcesOf(object, record.specs.size());
     running.assign(record.specs.size(), true);
     used.assign(record.specs.size(), 50 * kMi);
   }
@@ -286,17 +286,6 @@ TEST(PodResizeTest, APolicyThatAsksForARestartIsRefused) {
   f.Ask(Figures("300m", "256Mi"));
   EXPECT_EQ(f.Look(), "");
   EXPECT_THAT(f.Condition("PodResizeInProgress")["message"].get<std::string>(), HasSubstr("set NotRequired"));
-}
-
-TEST(PodResizeTest, AnAgentThatStartsOverBeginsWithWhatWasAcceptedBefore) {
-  Fixture f;
-  f.Ask(Figures("9", "128Mi"));
-  f.Look();
-  f.object["status"] = f.Status();
-  f.Begin();
-  EXPECT_EQ(f.InForce(), Figures("200m", "128Mi"));
-  EXPECT_EQ(f.Look(), "");
-  EXPECT_EQ(f.Conditions(), "PodResizePending/Infeasible ") << "decided again";
 }
 
 TEST(PodResizeTest, AnEndedPodHasNoConditionsOfResizing) {
