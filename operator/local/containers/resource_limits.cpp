@@ -130,6 +130,18 @@ void PodLimits::Remove() {
   group_.clear();
 }
 
+namespace {
+
+std::string WayOut(int error) {
+  if (error == EACCES || error == EPERM || error == EROFS) return kWhatToDo;
+  if (error == EBUSY) return "its processes hold more than that; free some of it, or ask for more";
+  if (error == ENOENT)
+    return "the control group is gone, or lacks the controller; delete the pod to have it made again";
+  return "delete the pod to have its control group made again";
+}
+
+}  // namespace
+
 struct ContainerLimits::Figures {
   std::string name;            // of the groups
   double memory = 0, cpu = 0;  // limits; 0: none
@@ -222,8 +234,8 @@ Status ContainerLimits::Write(const std::filesystem::path& group, const std::str
   errno = 0;
   if (WriteText(group / file, value)) return OkStatus();
   const int error = errno == 0 ? EIO : errno;
-  return Error(StatusCode::kFailedPrecondition,
-               "cannot write " + value + " to " + (group / file).string() + ": " + ErrnoText(error) + "; " + kWhatToDo);
+  return Error(StatusCode::kFailedPrecondition, "cannot write " + value + " to " + (group / file).string() + ": " +
+                                                    ErrnoText(error) + "; " + WayOut(error));
 }
 
 Status ContainerLimits::LimitMemory(double bytes) {

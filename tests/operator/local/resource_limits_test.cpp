@@ -201,6 +201,7 @@ TEST_F(ContainerLimitsTest, ALimitThatCannotBeWrittenIsAnErrorWithAWayOut) {
   const Status failed = limits.LimitCpu(1);
   EXPECT_EQ(failed.code(), StatusCode::kFailedPrecondition);
   EXPECT_NE(Message(failed).find("cannot write 100000 to " + file.string()), std::string::npos) << Message(failed);
+  EXPECT_NE(Message(failed).find("delete the pod"), std::string::npos) << Message(failed);
 }
 
 TEST_F(ContainerLimitsTest, MemoryInUseLeavesOutWhatTheKernelDropsAtOnce) {
