@@ -204,7 +204,7 @@ void ContainerLimits::JoinOneGroup(const Figures& figures, const ControlGroups& 
 void ContainerLimits::JoinGroupPerController(const Figures& figures, const ControlGroups& groups,
                                              const PodLimits* pod) {
   const auto make_own = [&](const std::string& controller, const std::vector<Setting>& settings) {
-    const std::filesystem::path group = MakeOwnGroup(groups, controller, figures.name, settings);
+    std::filesystem::path group = MakeOwnGroup(groups, controller, figures.name, settings);
     if (!group.empty()) Join(group);
     if (group.empty() && !settings.empty()) WarnOnce(groups.root / controller);
     return group;

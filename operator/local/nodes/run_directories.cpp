@@ -19,7 +19,7 @@ Status ProveSpace(const std::filesystem::path& root) {
   const Status written = WriteFileAtomically(file, std::string(kBytes, ' '));
   std::error_code error;
   std::filesystem::remove(file, error);
-  if (written.ok()) return written;
+  if (written.ok()) return OkStatus();
   return Error(written.code(), "the run directory cannot be written: " + std::string(Message(written)) +
                                    "; free some space, or choose another with --run-directory");
 }

@@ -179,22 +179,17 @@ PodPlan PlanPod(const PodRecord& pod, MonotonicTime now) {
     PlanEnd(pod, now, plan);
     return plan;
   }
-  bool init_done = true;
   for (size_t i = 0; i < pod.specs.size(); ++i) {
     const ContainerSpec& spec = pod.specs[i];
     const ContainerRecord& record = pod.containers[i];
-    if (IsMain(spec) && !init_done) break;
     if (record.state == State::kWaiting && Due(record, now, plan))
       plan.actions.push_back({ContainerAction::Kind::kStart, i});
     if (IsMain(spec)) continue;
     // The next one waits for an init container's success, and for a sidecar to have been started once.
     const bool passed = spec.sidecar ? record.state == State::kRunning || record.restarts > 0
                                      : EndedForGood(record) && record.last->exit_code == 0;
-    if (!passed) {
-      init_done = false;
-      // Sidecars further on wait too, but those before keep being restarted: they were looked at already.
-      break;
-    }
+    // Sidecars further on wait too, but those before keep being restarted: they were looked at already.
+    if (!passed) break;
   }
   return plan;
 }
