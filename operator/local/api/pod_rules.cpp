@@ -115,7 +115,7 @@ void CheckOrder(const Json& old, const Json& next, Problems& problems) {
   for (const char* list : kContainerLists) {
     const Json& before = kube::At(old, {"spec", list});
     const Json& after = kube::At(next, {"spec", list});
-    if (before.size() != after.size()) {
+    if (before.size() != after.size() || (!after.is_array() && !after.is_null())) {
       problems.Add(absl::StrCat("spec.", list),
                    absl::StrCat("Forbidden: ", list, " may not be added or removed on resize"));
       continue;
@@ -228,8 +228,8 @@ double ResourceAmount(const Json& resources, const char* list, const char* name)
 bool SameAmount(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
 void SetResourceDefaults(Json& container) {
-  if (!container.contains("resources")) container["resources"] = Json::object();
   Json& resources = container["resources"];
+  if (resources.is_null()) resources = Json::object();
   if (!kube::At(resources, {"limits"}).is_object()) return;
   if (!resources.contains("requests")) resources["requests"] = Json::object();
   if (!resources["requests"].is_object()) return;

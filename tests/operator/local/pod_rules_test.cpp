@@ -103,6 +103,33 @@ TEST(PodRulesTest, WhatIsNoQuantityOrNoPolicyIsRefused) {
   }
 }
 
+TEST(PodRulesTest, ResizesOfAnyFormAreAnswered) {
+  const Json main = {{"name", "main"}, {"resources", nullptr}};
+  const Json forms[] = {nullptr,
+                        3,
+                        "text",
+                        Json::array(),
+                        Json::array({3}),
+                        Json::array({nullptr}),
+                        {{"main", 1}},
+                        Json::array({{{"name", 7}, {"resources", 7}}}),
+                        Json::array({main})};
+  for (const Json& form : forms) {
+    SCOPED_TRACE(form.dump());
+    for (const char* list : {"containers", "initContainers"}) {
+      Json next = Burstable();
+      next["spec"][list] = form;
+      KeepAllButResources(Burstable(), next);
+      const bool none_asked = std::string_view(list) == "initContainers" && form.empty();
+      EXPECT_EQ(CheckPodResize(Burstable(), next).ok(), none_asked);
+    }
+    Json next = Burstable();
+    next["spec"] = form;
+    KeepAllButResources(Burstable(), next);
+    EXPECT_FALSE(CheckPodResize(Burstable(), next).ok());
+  }
+}
+
 TEST(PodRulesTest, DefaultsLeaveWhatIsNoMapToTheChecks) {
   for (const Json& resources : {Json(3), Json{{"limits", 3}}, Json{{"limits", {{"cpu", "1"}}}, {"requests", 3}}}) {
     Json container = {{"name", "main"}, {"resources", resources}};
