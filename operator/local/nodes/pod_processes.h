@@ -1,6 +1,6 @@
 // The processes of one pod with what they need: address, volumes, control groups, logs. What they are to do is decided
-// elsewhere (operator/local/pods); this starts and ends them, reads how they ended and changes their limits. The agent's
-// thread only.
+// elsewhere (operator/local/pods); this starts and ends them, reads how they ended and changes their limits. For the
+// thread of the agent only.
 #pragma once
 
 #include <filesystem>

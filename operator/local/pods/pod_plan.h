@@ -1,5 +1,5 @@
-// What to do with a pod's containers next: pure functions of the pod, what is known of its containers, and the time. The
-// node agent (operator/local/nodes/node_agent.cpp) does what they say. pod_status.h has the status that follows,
+// What to do with a pod's containers next: pure functions of the pod, what is known of its containers, and the time.
+// The node agent (operator/local/nodes/node_agent.cpp) does what they say. pod_status.h has the status that follows,
 // pod_resize.h what comes of new resources.
 #pragma once
 

@@ -5,7 +5,8 @@
 
 namespace attune::local {
 
-// The status of the pod object. `object`, as it is in the API, supplies transition times of conditions that did not change.
+// The status of the pod. `object`, as it is in the API, supplies the transition times of conditions that did not
+// change.
 kube::Json StatusOf(const PodRecord& pod, const kube::Json& object, WallTime now);
 
 }  // namespace attune::local

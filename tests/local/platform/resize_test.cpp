@@ -15,7 +15,9 @@ using ::testing::HasSubstr;
 using testing::Json;
 using testing::Key;
 
-constexpr char kBusy[] = "echo $$; while :; do :; done";
+// A container's "$$" is a "$", as in Kubernetes.
+const std::string kSayProcess = "read process rest < /proc/self/stat; echo $process; ";
+const std::string kBusy = kSayProcess + "while :; do :; done";
 constexpr uint64_t kMi = 1 << 20;
 
 class ResizeTest : public LimitsTest {
@@ -46,7 +48,9 @@ class ResizeTest : public LimitsTest {
   // The process that a pod's log begins with.
   pid_t ProcessOf(const std::string& pod) {
     EXPECT_TRUE(Eventually([&] { return !Log(pod).empty() && Log(pod).find('\n') != std::string::npos; }));
-    return std::atoi(Log(pod).c_str());
+    const pid_t process = std::atoi(Log(pod).c_str());
+    EXPECT_GT(process, 1) << Log(pod);
+    return process;
   }
   // What holds for it now, as its sidecar reads it.
   static CgroupLimits Limits(pid_t process) {
@@ -76,7 +80,8 @@ TEST_F(ResizeTest, ABusyProcessIsGivenMoreCpuAndLessAgainWithoutARestart) {
 }
 
 TEST_F(ResizeTest, MemoryInUseIsNotTakenAway) {
-  Create(Limited("a", "echo $$; x=$(head -c 64M /dev/zero | tr '\\0' x); echo filled; while :; do sleep 0.05; done",
+  Create(Limited("a",
+                 kSayProcess + "x=$(head -c 64M /dev/zero | tr '\\0' x); echo filled; while :; do sleep 0.05; done",
                  {{"cpu", "1"}, {"memory", "512Mi"}}));
   const pid_t process = ProcessOf("a");
   ASSERT_TRUE(Eventually([&] { return Log("a").find("filled") != std::string::npos; }));
@@ -133,7 +138,7 @@ TEST_F(ResizeTest, OfManyResizesTheLastOneHolds) {
 }
 
 TEST_F(ResizeTest, AContainerThatIsBetweenTwoRunsStartsWithTheNewFigures) {
-  Json pod = Limited("a", "[ -e again ] || { touch again; exit 1; }; echo $$; while :; do sleep 0.05; done",
+  Json pod = Limited("a", "[ -e again ] || { touch again; exit 1; }; " + kSayProcess + "while :; do sleep 0.05; done",
                      {{"cpu", "200m"}, {"memory", "64Mi"}});
   pod["spec"]["restartPolicy"] = "Always";
   Create(pod);

@@ -1,4 +1,4 @@
-// What the conformance suite (tests/operator/kube/api_conformance_resize.cpp) cannot bring about on a real server.
+// What the conformance suite (tests/operator/kube/api_conformance.cpp) cannot bring about on a real server.
 #include "operator/local/api/pod_rules.h"
 
 #include <gmock/gmock.h>
