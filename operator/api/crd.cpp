@@ -122,6 +122,9 @@ Json SchemaOf(const Field& field) {
     case FieldType::kString:
       schema = StringSchema();
       break;
+    case FieldType::kQuantity:
+      schema = {{"anyOf", {{{"type", "integer"}}, {{"type", "string"}}}}, {"x-kubernetes-int-or-string", true}};
+      break;
     case FieldType::kInteger:
       schema = {{"type", "integer"}, {"format", "int64"}, {"minimum", field.minimum.value_or(0)}};
       break;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "operator/api/fields.h"
+#include "operator/kube/quantity.h"
 
 namespace attune::api {
 
@@ -141,6 +142,33 @@ Field Bound(std::string path, std::string description, Lens lens) {
   if constexpr (std::is_enum_v<Member>) field.choices = Names(Member{});
   field.set = [lens](TrainingJob& job, const Json& value) { Binding<Member>::Set(lens(job), value); };
   field.get = [lens](const TrainingJob& job) { return Binding<Member>::Get(lens(job)); };
+  return field;
+}
+
+enum class Unit { kMillicores, kBytes };
+
+inline std::string QuantityText(int64_t amount, Unit unit) {
+  return unit == Unit::kMillicores ? kube::FormatMillicores(amount) : kube::FormatByteCount(amount);
+}
+
+// A member std::optional<int64_t> in this unit, which a manifest writes as Kubernetes writes amounts.
+template <class Lens>
+Field BoundQuantity(std::string path, std::string description, Unit unit, Lens lens) {
+  constexpr int32_t kLengthMax = 32;
+  const auto parse = unit == Unit::kMillicores ? kube::ParseMillicores : kube::ParseByteCount;
+  Field field;
+  field.path = std::move(path);
+  field.description = std::move(description);
+  field.type = FieldType::kQuantity;
+  field.pattern = R"(^\+?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]{1,3})?$)";
+  field.pattern_words = unit == Unit::kMillicores ? "an amount of cpu as in a pod's resources, such as 500m or \"2\""
+                                                  : "an amount of memory as in a pod's resources, such as 512Mi or 2Gi";
+  field.length_max = kLengthMax;
+  field.fits = [parse](const std::string& text) { return parse(text).has_value(); };
+  field.set = [lens, parse](TrainingJob& job, const Json& value) { lens(job) = parse(value.get<std::string>()); };
+  field.get = [lens, unit](const TrainingJob& job) {
+    return lens(job) ? Json(QuantityText(*lens(job), unit)) : Json();
+  };
   return field;
 }
 #define LENS(member) \

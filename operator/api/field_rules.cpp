@@ -30,6 +30,74 @@ void AddRoleRules(std::vector<FieldRule>& rules, const std::string& path, Role T
                    }});
 }
 
+// `self.name`, which may be a string or a whole number, as a quantity of the API server's.
+std::string CelQuantity(const std::string& name) {
+  return "(type(self." + name + ") == int ? quantity('0').add(self." + name + ") : quantity(self." + name + "))";
+}
+
+// Where both are there, the first is at most the second.
+std::string CelAtMost(const std::string& least, const std::string& greatest) {
+  return "!has(self." + least + ") || !has(self." + greatest + ") || " + CelQuantity(least) + ".compareTo(" +
+         CelQuantity(greatest) + ") <= 0";
+}
+
+// `target_of` gives the ResourceTarget of a job's spec.
+template <class TargetOf>
+void AddResourceRules(std::vector<FieldRule>& rules, const std::string& path, Unit unit, TargetOf target_of) {
+  const std::vector<std::string> members = {"min", "max", "target"};
+  const int64_t least = unit == Unit::kMillicores ? kMillicoresMin : kMemoryMin;
+  const std::string least_text = QuantityText(least, unit);
+  std::string none_below;
+  for (const std::string& name : members) {
+    none_below += (none_below.empty() ? "(" : " && (") + ("!has(self." + name + ") || " + CelQuantity(name)) +
+                  ".compareTo(quantity('" + least_text + "')) >= 0)";
+  }
+  rules.push_back(
+      {path, none_below, path + ": no figure may be below " + least_text, "", members,
+       [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+         const ResourceTarget& own = target_of(job.spec);
+         const std::optional<int64_t> figures[] = {own.min, own.max, own.target};
+         for (size_t i = 0; i < members.size(); ++i) {
+           if (!figures[i] || *figures[i] >= least) continue;
+           problems.push_back({path + "." + members[i], QuantityText(*figures[i], unit), "at least " + least_text});
+         }
+       }});
+  rules.push_back({path,
+                   CelAtMost("min", "max"),
+                   path + ": min is above max; raise max or lower min",
+                   ".min",
+                   {"min", "max"},
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const ResourceTarget& own = target_of(job.spec);
+                     if (!own.min || !own.max || *own.min <= *own.max) return;
+                     problems.push_back({path + ".min", QuantityText(*own.min, unit),
+                                         "at most " + path + ".max (" + QuantityText(*own.max, unit) + ")"});
+                   }});
+  rules.push_back({path, "(" + CelAtMost("min", "target") + ") && (" + CelAtMost("target", "max") + ")",
+                   path + ": target lies outside min and max; change target, or widen min and max", ".target", members,
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const ResourceTarget& own = target_of(job.spec);
+                     if (!own.target || (own.min && own.max && *own.min > *own.max)) return;
+                     const std::string found = QuantityText(*own.target, unit);
+                     if (own.min && *own.target < *own.min) {
+                       problems.push_back({path + ".target", found,
+                                           "at least " + path + ".min (" + QuantityText(*own.min, unit) + ")"});
+                     }
+                     if (own.max && *own.target > *own.max) {
+                       problems.push_back({path + ".target", found,
+                                           "at most " + path + ".max (" + QuantityText(*own.max, unit) + ")"});
+                     }
+                   }});
+}
+
+void AddResourcesRules(std::vector<FieldRule>& rules, const std::string& path, Role TrainingJobSpec::*member) {
+  AddResourceRules(rules, path + ".resources.cpu", Unit::kMillicores,
+                   [=](const TrainingJobSpec& spec) -> const ResourceTarget& { return (spec.*member).resources.cpu; });
+  AddResourceRules(
+      rules, path + ".resources.memory", Unit::kBytes,
+      [=](const TrainingJobSpec& spec) -> const ResourceTarget& { return (spec.*member).resources.memory; });
+}
+
 void AddSynchronizationRules(std::vector<FieldRule>& rules) {
   rules.push_back(
       {"spec.synchronization",
@@ -156,6 +224,8 @@ std::vector<FieldRule> MakeRules() {
   AddBestCheckpointRules(rules);
   AddRoleRules(rules, "spec.servers", &TrainingJobSpec::servers);
   AddRoleRules(rules, "spec.workers", &TrainingJobSpec::workers);
+  AddResourcesRules(rules, "spec.servers", &TrainingJobSpec::servers);
+  AddResourcesRules(rules, "spec.workers", &TrainingJobSpec::workers);
   AddSynchronizationRules(rules);
   rules.push_back({"spec.servers",
                    "self.backups == 0 || self.replicas >= 2",

@@ -47,6 +47,7 @@ std::string AllowedText(const Field& field) {
       return text;
     }
     case FieldType::kString:
+    case FieldType::kQuantity:
       return field.pattern_words.empty() ? "a string" : field.pattern_words;
     case FieldType::kInteger:
       text = "a whole number";

@@ -26,6 +26,7 @@ enum class FieldType {
   kConditions,   // list of metav1.Condition
   kMetricList,   // list of MetricStatus
   kNumbers,      // list of whole numbers
+  kQuantity,     // cpu or memory as Kubernetes writes it, a string or a whole number
 };
 
 struct Field {
@@ -37,7 +38,7 @@ struct Field {
   std::optional<int64_t> minimum, maximum;  // of integers
   std::vector<std::string> choices;
   std::vector<std::string> later;  // choices that the design has and this version does not
-  std::string pattern;             // of strings; regular expression, with the words for it
+  std::string pattern;             // of strings and quantities; regular expression, with the words for it
   std::string pattern_words;
   std::function<bool(const std::string&)> fits;  // what `pattern` says, for this process
   int32_t length_max = 0;                        // of strings; 0: unbounded

@@ -31,6 +31,38 @@ Field ObjectName(Field field, const std::string& kind) {
   return field;
 }
 
+template <class TargetLens>
+void AddResource(std::vector<Field>& fields, const std::string& path, const std::string& what, Unit unit,
+                 TargetLens target) {
+  Field object = Object(path, what + " of one pod's container.");
+  object.present = [target](const TrainingJob& job) { return target(job).any(); };
+  fields.push_back(object);
+  fields.push_back(BoundQuantity(
+      path + ".min", "Least that it may be given.", unit, [target](auto& job) -> auto& { return target(job).min; }));
+  fields.push_back(BoundQuantity(
+      path + ".max",
+      unit == Unit::kBytes ? "Most that it may be given; up to here a container that ran out of memory gets more."
+                           : "Most that it may be given.",
+      unit, [target](auto& job) -> auto& { return target(job).max; }));
+  fields.push_back(BoundQuantity(
+      path + ".target",
+      "What it is to have now; absent: as the template says. May change during a run: pods are resized in place.",
+      unit, [target](auto& job) -> auto& { return target(job).target; }));
+}
+
+template <class ResourcesLens>
+void AddResources(std::vector<Field>& fields, const std::string& path, ResourcesLens resources) {
+  Field object = Object(path, "Limits of one pod, and what it is to have now; docs/steering.md.");
+  object.present = [resources](const TrainingJob& job) { return resources(job).any(); };
+  fields.push_back(object);
+  AddResource(
+      fields, path + ".cpu", "Processor cores",
+      Unit::kMillicores, [resources](auto& job) -> auto& { return resources(job).cpu; });
+  AddResource(
+      fields, path + ".memory", "Memory",
+      Unit::kBytes, [resources](auto& job) -> auto& { return resources(job).memory; });
+}
+
 template <class RoleLens>
 void AddRole(std::vector<Field>& fields, const std::string& path, const std::string& noun, RoleLens role) {
   fields.push_back(
@@ -49,6 +81,8 @@ void AddRole(std::vector<Field>& fields, const std::string& path, const std::str
                                      [role](auto& job) -> auto& { return role(job).max; }),
                                  64),
                          1, kPodsMax));
+  AddResources(
+      fields, path + ".resources", [role](auto& job) -> auto& { return role(job).resources; });
   fields.push_back(Bound(
       path + ".template", "Pod template, as in a Deployment. The container named \"" + noun + "\" is the " + noun + ".",
       [role](auto& job) -> auto& { return role(job).pod_template; }));

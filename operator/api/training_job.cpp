@@ -7,6 +7,7 @@
 #include "operator/api/field_binding.h"
 #include "operator/api/fields.h"
 #include "operator/api/format.h"
+#include "operator/api/job_metadata.h"
 #include "operator/api/pod_template.h"
 
 namespace attune::api {
@@ -91,6 +92,8 @@ class Parser {
         return field.set(job_, value);
       case FieldType::kInteger:
         return Integer(field, value);
+      case FieldType::kQuantity:
+        return Quantity(field, value);
       case FieldType::kNumber:
         return value.is_number() && std::isfinite(value.get<double>()) ? field.set(job_, value)
                                                                        : Problem(field, FoundText(value));
@@ -120,6 +123,15 @@ class Parser {
     field.set(job_, *number);
   }
 
+  // A whole number means what its digits mean as a string.
+  void Quantity(const Field& field, const Json& value) {
+    const Json text = value.is_number_integer() ? Json(value.dump()) : value;
+    if (!text.is_string() || !FitsPattern(field, text.get_ref<const std::string&>())) {
+      return Problem(field, FoundText(value));
+    }
+    field.set(job_, text);
+  }
+
   void Choice(const Field& field, const Json& value) {
     const auto is = [&](const std::string& choice) { return value == choice; };
     if (std::any_of(field.choices.begin(), field.choices.end(), is)) return field.set(job_, value);
@@ -136,93 +148,6 @@ class Parser {
   TrainingJob& job_;
   std::vector<FieldProblem>& problems_;
 };
-
-std::string TextAt(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
-}
-
-void CheckStringMap(const Json& metadata, const char* key, std::vector<FieldProblem>& problems) {
-  const auto at = metadata.find(key);
-  if (at == metadata.end() || at->is_null()) return;
-  const std::string path = std::string("metadata.") + key;
-  if (!at->is_object()) {
-    problems.push_back({path, FoundText(*at), "a mapping of names to strings"});
-    return;
-  }
-  for (const auto& [name, value] : at->items()) {
-    if (!value.is_string()) problems.push_back({path + "." + name, FoundText(value), "a string; quote the value"});
-  }
-}
-
-void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProblem>& problems) {
-  static const std::vector<std::string> kKnown = {"name",
-                                                  "namespace",
-                                                  "labels",
-                                                  "annotations",
-                                                  "uid",
-                                                  "resourceVersion",
-                                                  "generation",
-                                                  "creationTimestamp",
-                                                  "deletionTimestamp",
-                                                  "deletionGracePeriodSeconds",
-                                                  "finalizers",
-                                                  "ownerReferences",
-                                                  "managedFields",
-                                                  "selfLink"};
-  static const std::string kUsual = "name, namespace, labels, annotations";
-  for (const auto& [name, value] : metadata.items()) {
-    if (std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end()) continue;
-    const auto nearest = NearestName(name, kKnown);
-    problems.push_back(NameProblem("metadata." + name, "an unknown field",
-                                   nearest ? *nearest + " (nearest); usual ones: " + kUsual : kUsual));
-  }
-  const auto name = metadata.find("name");
-  job.name = TextAt(metadata, "name");
-  if (!IsDnsLabel(job.name) || job.name.size() > kJobNameMax) {
-    problems.push_back(
-        {"metadata.name", name == metadata.end() ? "nothing" : FoundText(*name),
-         "a DNS label: lower-case letters, digits and '-', beginning and ending with a letter or digit, at most " +
-             std::to_string(kJobNameMax) + " characters"});
-  }
-  const auto name_space = metadata.find("namespace");
-  job.name_space = TextAt(metadata, "namespace");
-  if (name_space != metadata.end() && !IsDnsLabel(job.name_space)) {
-    problems.push_back({"metadata.namespace", FoundText(*name_space),
-                        "a DNS label: lower-case letters, digits and '-', at most 63 characters"});
-  }
-  CheckStringMap(metadata, "labels", problems);
-  CheckStringMap(metadata, "annotations", problems);
-  job.uid = TextAt(metadata, "uid");
-  job.resource_version = TextAt(metadata, "resourceVersion");
-  job.creation_time = TextAt(metadata, "creationTimestamp");
-  job.being_deleted = !TextAt(metadata, "deletionTimestamp").empty();
-  if (const auto annotations = metadata.find("annotations");
-      annotations != metadata.end() && annotations->is_object()) {
-    constexpr size_t kRequestBytesMax = 256;
-    job.checkpoint_request = TextAt(*annotations, kAnnotationCheckpointRequest).substr(0, kRequestBytesMax);
-  }
-  const auto generation = metadata.find("generation");
-  if (generation != metadata.end() && generation->is_number_integer()) job.generation = generation->get<int64_t>();
-}
-
-// False when the object is of another kind, about which nothing more can be said.
-bool CheckKind(const Json& object, std::vector<FieldProblem>& problems) {
-  const std::string api_version = kube::kTrainingJobs.api_version();
-  const std::string& kind = kube::kTrainingJobs.kind;
-  const size_t before = problems.size();
-  const auto found = [&](const char* key) {
-    const auto at = object.find(key);
-    return at == object.end() ? std::string("nothing") : FoundText(*at);
-  };
-  if (TextAt(object, "apiVersion") != api_version) {
-    problems.push_back({"apiVersion", found("apiVersion"), api_version + ", the one version understood"});
-  }
-  if (TextAt(object, "kind") != kind) {
-    problems.push_back({"kind", found("kind"), kind + ", the one kind understood"});
-  }
-  return problems.size() == before;
-}
 
 // Whether `problem` is about something the rule reads; a misspelled name counts as the one it probably means.
 bool Silences(const FieldProblem& problem, const FieldRule& rule) {

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
+#include "operator/api/role_resources.h"
 #include "operator/kube/object.h"
 
 namespace attune::api {
@@ -79,6 +80,7 @@ struct Role {
   int32_t max = 64;
   Json pod_template;  // metadata.labels/annotations and spec of the pods; container named as the role. Null: built in
                       // (servers only)
+  RoleResources resources = {};
 };
 
 enum class CleanPods { kNone, kRunning, kAll };  // pods removed when the job has ended

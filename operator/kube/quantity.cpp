@@ -41,6 +41,14 @@ std::optional<double> Factor(std::string_view suffix) {
   return std::nullopt;
 }
 
+std::optional<int64_t> WholeUnits(std::string_view text, double per_one) {
+  constexpr double kUnitsMax = 0x1p53;
+  constexpr double kRounding = 1e-6;  // of the multiplication: 0.1 * 1000 is a little above 100
+  const std::optional<double> amount = ParseQuantity(text);
+  if (!amount || *amount * per_one > kUnitsMax) return std::nullopt;
+  return static_cast<int64_t>(std::ceil(*amount * per_one - kRounding));
+}
+
 }  // namespace
 
 std::optional<double> ParseQuantity(std::string_view text) {
@@ -50,6 +58,23 @@ std::optional<double> ParseQuantity(std::string_view text) {
   if (length == 0 || !factor) return std::nullopt;
   const double amount = std::strtod(std::string(text.substr(0, length)).c_str(), nullptr) * *factor;
   return std::isfinite(amount) ? std::optional(amount) : std::nullopt;
+}
+
+std::optional<int64_t> ParseMillicores(std::string_view text) { return WholeUnits(text, 1000); }
+
+std::optional<int64_t> ParseByteCount(std::string_view text) { return WholeUnits(text, 1); }
+
+std::string FormatMillicores(int64_t millicores) {
+  return millicores % 1000 == 0 ? std::to_string(millicores / 1000) : std::to_string(millicores) + "m";
+}
+
+std::string FormatByteCount(int64_t bytes) {
+  static constexpr std::pair<int64_t, const char*> kUnits[] = {
+      {1LL << 40, "Ti"}, {1LL << 30, "Gi"}, {1LL << 20, "Mi"}, {1LL << 10, "Ki"}};
+  for (const auto& [unit, name] : kUnits) {
+    if (bytes != 0 && bytes % unit == 0) return std::to_string(bytes / unit) + name;
+  }
+  return std::to_string(bytes);
 }
 
 }  // namespace attune::kube

@@ -66,7 +66,8 @@ bool Accepted(const std::string& path, const Json& value) {
   Json job = MinimalJob();
   if (path == "spec.workers.min" || path == "spec.servers.min")
     *Reach(job, path.substr(0, path.rfind('.')) + ".replicas") = value;
-  const bool of_role = !path.starts_with("spec.tuning.");  // knobs have no max unless one is written
+  // Knobs and amounts have no max unless one is written.
+  const bool of_role = !path.starts_with("spec.tuning.") && path.find(".resources.") == std::string::npos;
   if (of_role && (path.ends_with(".max") || path.ends_with(".min")))
     *Reach(job, path.substr(0, path.rfind('.')) + ".max") = 1024;
   if (path.ends_with(".replicas")) *Reach(job, path.substr(0, path.rfind('.')) + ".max") = 1024;
@@ -84,8 +85,8 @@ int CompareWithParser(const Json& schema, const std::string& path) {
   const Json properties = schema.value("properties", Json::object());
   for (const auto& [name, field] : properties.items()) {
     const std::string at = path + "." + name;
-    const std::string type = field["type"];
     if (name == "template") continue;
+    const std::string type = field.value("x-kubernetes-int-or-string", false) ? "amount" : field["type"];
     ++fields;
     EXPECT_FALSE(Accepted(at, Json::array())) << at << " takes a list";
     EXPECT_FALSE(Accepted(at, nullptr)) << at << " takes null";
@@ -96,6 +97,13 @@ int CompareWithParser(const Json& schema, const std::string& path) {
       EXPECT_FALSE(Accepted(at, field["maximum"].get<int64_t>() + 1)) << at;
       EXPECT_FALSE(Accepted(at, "1")) << at;
       EXPECT_FALSE(Accepted(at, 1.5)) << at;
+    } else if (type == "amount") {
+      for (const Json& amount : {Json("1Gi"), Json(1 << 30), Json("+20000Ki"), Json("1.5e9")}) {
+        EXPECT_TRUE(Accepted(at, amount)) << at << " " << amount;
+      }
+      for (const Json& other : {Json("1gi"), Json("-1"), Json(1.5), Json(-1), Json("")}) {
+        EXPECT_FALSE(Accepted(at, other)) << at << " " << other;
+      }
     } else if (type == "number") {
       EXPECT_TRUE(Accepted(at, 1.5)) << at;
       EXPECT_FALSE(Accepted(at, "1.5")) << at;

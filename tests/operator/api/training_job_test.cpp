@@ -44,8 +44,9 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   job["spec"].merge_patch(Json::parse(R"({
     "goal": {"epochs": 3, "steps": 5000000000, "targetLoss": 2, "maxDurationSeconds": 90},
     "data": {"items": 7, "leaseItems": 8}, "synchronization": {"mode": "SSP", "staleness": 4},
-    "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1}, "workers": {"replicas": 5, "min": 1, "max": 9,
-    "threads": 2},
+    "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1,
+    "resources": {"cpu": {"max": "1500m"}}}, "workers": {"replicas": 5, "min": 1, "max": 9, "threads": 2,
+    "resources": {"cpu": {"min": "250m", "max": "4", "target": "2"}, "memory": {"max": "4Gi", "target": "1536Mi"}}},
     "model": {"claim": "models"},
     "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token", "transport": "Encrypted"},
     "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
@@ -66,6 +67,12 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.servers.max, 4);
   EXPECT_EQ(spec.workers.replicas, 5);
   EXPECT_EQ(spec.worker_threads, 2);
+  EXPECT_EQ(spec.servers.resources.cpu.max, 1500);
+  EXPECT_FALSE(spec.servers.resources.cpu.target || spec.servers.resources.memory.any());
+  EXPECT_EQ(spec.workers.resources.cpu.min, 250);
+  EXPECT_EQ(spec.workers.resources.cpu.target, 2000);
+  EXPECT_EQ(spec.workers.resources.memory.max, 4LL << 30);
+  EXPECT_EQ(spec.workers.resources.memory.target, 1536LL << 20);
   EXPECT_EQ(spec.tuning.threads.max, 6);
   EXPECT_EQ(spec.tuning.slack.min, 0);
   EXPECT_EQ(FromManifest(spec.synchronization), SyncMode::Ssp(4));
@@ -91,6 +98,15 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.run_policy.progress_deadline_seconds, 90);
   EXPECT_EQ(spec.run_policy.clean_pods, CleanPods::kAll);
   EXPECT_EQ(ToJson(spec), job["spec"]);
+}
+
+TEST(TrainingJob, AmountsMayBeWholeNumbersAndAreWrittenTheShortestWay) {
+  Json job = MinimalJob();
+  job["spec"]["workers"]["resources"] = {{"cpu", {{"target", 2}, {"max", "4000m"}}},
+                                         {"memory", {{"target", 1 << 30}, {"max", "+2048Mi"}}}};
+  EXPECT_THAT(Texts(job), IsEmpty());
+  const Json written = ToJson(ParseTrainingJob(job).job.spec)["workers"]["resources"];
+  EXPECT_EQ(written, Json::parse(R"({"cpu": {"max": "4", "target": "2"}, "memory": {"max": "2Gi", "target": "1Gi"}})"));
 }
 
 TEST(TrainingJob, AllProblemsAtOnce) {
@@ -132,6 +148,28 @@ INSTANTIATE_TEST_SUITE_P(
              "spec.workers.min: found 5; allowed: at most spec.workers.max (4)"},
         Case{"too many replicas", R"({"workers": {"replicas": 65}})",
              "spec.workers.replicas: found 65; allowed: from spec.workers.min (1) to spec.workers.max (64)"},
+        Case{"an amount that is none", R"({"workers": {"resources": {"cpu": {"max": "two"}}}})",
+             "spec.workers.resources.cpu.max: found \"two\"; allowed: an amount of cpu as in a pod's resources, such "
+             "as 500m or \"2\""},
+        Case{"a fraction without quotes", R"({"workers": {"resources": {"cpu": {"max": 0.5}}}})",
+             "spec.workers.resources.cpu.max: found 0.5; allowed: an amount of cpu"},
+        Case{"a negative amount", R"({"workers": {"resources": {"memory": {"max": -1}}}})",
+             "spec.workers.resources.memory.max: found -1; allowed: an amount of memory"},
+        Case{"an amount beyond any machine", R"({"servers": {"resources": {"memory": {"max": "1E"}}}})",
+             "spec.servers.resources.memory.max: found \"1E\""},
+        Case{"less cpu than a kernel grants", R"({"workers": {"resources": {"cpu": {"target": "5m", "max": "1"}}}})",
+             "spec.workers.resources.cpu.target: found 5m; allowed: at least 10m"},
+        Case{"less memory than a process needs", R"({"servers": {"resources": {"memory": {"min": "1Mi"}}}})",
+             "spec.servers.resources.memory.min: found 1Mi; allowed: at least 16Mi"},
+        Case{"bounds of memory the wrong way round",
+             R"({"servers": {"resources": {"memory": {"min": "2Gi", "max": "1Gi", "target": "3Gi"}}}})",
+             "spec.servers.resources.memory.min: found 2Gi; allowed: at most spec.servers.resources.memory.max (1Gi)"},
+        Case{"a target above its bound", R"({"workers": {"resources": {"cpu": {"max": "1", "target": "1500m"}}}})",
+             "spec.workers.resources.cpu.target: found 1500m; allowed: at most spec.workers.resources.cpu.max (1)"},
+        Case{"a target below its bound", R"({"workers": {"resources": {"cpu": {"min": "1", "target": "500m"}}}})",
+             "spec.workers.resources.cpu.target: found 500m; allowed: at least spec.workers.resources.cpu.min (1)"},
+        Case{"another resource", R"({"workers": {"resources": {"gpu": {"max": 1}}}})",
+             "spec.workers.resources.gpu: found an unknown field"},
         Case{"a transport that does not exist", R"({"security": {"transport": "Plain"}})",
              "spec.security.transport: found \"Plain\"; allowed: Authenticated, Encrypted"},
         Case{"a shortened name", R"({"goal": {"maxDuration": 5, "epochs": 1}})",

@@ -25,5 +25,25 @@ TEST(Quantity, RefusesWhatOnlyCReadsAsANumber) {
     EXPECT_EQ(ParseQuantity(text), std::nullopt) << text;
 }
 
+TEST(Quantity, WholeUnitsRoundUpAndStayBounded) {
+  EXPECT_EQ(ParseMillicores("0.1"), 100);
+  EXPECT_EQ(ParseMillicores("250m"), 250);
+  EXPECT_EQ(ParseMillicores("2"), 2000);
+  EXPECT_EQ(ParseMillicores("1u"), 1);
+  EXPECT_EQ(ParseMillicores("1P"), std::nullopt);
+  EXPECT_EQ(ParseMillicores("many"), std::nullopt);
+  EXPECT_EQ(ParseByteCount("1Gi"), 1 << 30);
+  EXPECT_EQ(ParseByteCount("1.5"), 2);
+  EXPECT_EQ(ParseByteCount("0"), 0);
+  EXPECT_EQ(ParseByteCount("1E"), std::nullopt);
+}
+
+TEST(Quantity, IsWrittenInTheLargestUnitThatIsExact) {
+  for (const char* text : {"0", "10m", "1", "1500m", "64"}) EXPECT_EQ(FormatMillicores(*ParseMillicores(text)), text);
+  for (const char* text : {"0", "1000", "3Ki", "1536Mi", "2Gi", "4Ti"}) {
+    EXPECT_EQ(FormatByteCount(*ParseByteCount(text)), text);
+  }
+}
+
 }  // namespace
 }  // namespace attune::kube
