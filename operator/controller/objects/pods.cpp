@@ -1,6 +1,7 @@
 #include "operator/controller/objects/pods.h"
 
 #include "operator/controller/objects/job_secret.h"
+#include "operator/controller/objects/pod_resources.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
@@ -230,7 +231,6 @@ void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int3
                        {{"name", "coordinator"}, {"containerPort", contract::kCoordinatorPort}}}));
   Default(container, "readinessProbe",
           {{"tcpSocket", {{"port", contract::kDataPort}}}, {"periodSeconds", 1}, {"failureThreshold", 3}});
-  Default(container, "resources", {{"requests", {{"cpu", "100m"}, {"memory", "128Mi"}}}});
   AddMount(container, kVolumeTemporary, "/tmp");
   RestrictOwn(container);
 }
@@ -286,7 +286,7 @@ Json OwnedMetadata(const TrainingJob& job, const std::string& name) {
 
 Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t servers, const PlanOptions& options) {
   const std::string name = PodName(job.name, role, index);
-  const Json& pod_template = role == RoleName::kServer ? job.spec.servers.pod_template : job.spec.workers.pod_template;
+  const Json& pod_template = RoleOf(job, role).pod_template;
   Json metadata = OwnedMetadata(job, name);
   for (const char* map : {"labels", "annotations"}) {
     Json merged = kube::At(pod_template, {"metadata", map});
@@ -297,6 +297,9 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   metadata["labels"][contract::kLabelRole] = ToString(role);
   metadata["labels"][contract::kLabelIndex] = std::to_string(index);
   metadata["annotations"][kAnnotationServers] = std::to_string(servers);
+  if (const std::string record = RecordOfNewPod(job, role); !record.empty()) {
+    metadata["annotations"][kAnnotationResize] = record;
+  }
   if (role == RoleName::kServer) {
     metadata["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] = "false";  // its rows are nowhere else
   }
@@ -309,6 +312,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   AddMount(container, kVolumeRun, contract::kRunDirectory);
   AddMount(container, kVolumeModel, contract::kModelDirectoryPath);
   AddSecurity(container, job);
+  SetResources(container, job, role);
   if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);
   AddTerminationLog(container);
   for (Json& each : spec["containers"]) Restrict(each);

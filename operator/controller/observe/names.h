@@ -18,6 +18,8 @@ inline constexpr char kAnnotationDraining[] = "attune.dev/draining";
 inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
 // "2": failures of this pod's index in a row, without progress between them. On a pod that runs: of those before it.
 inline constexpr char kAnnotationFailuresInARow[] = "attune.dev/failures-in-a-row";
+// The pod's last resize (pod_resize.h): from which figures to which, and what has been reported of it.
+inline constexpr char kAnnotationResize[] = "attune.dev/resize";
 
 // --- reasons of conditions
 
@@ -63,6 +65,11 @@ inline constexpr char kReasonScalingRefused[] = "ServerScalingRefused";
 inline constexpr char kReasonSynchronizationRefused[] = "SynchronizationRefused";
 inline constexpr char kReasonThreadsRefused[] = "ThreadsRefused";
 inline constexpr char kReasonSwitching[] = "SwitchingSynchronization";
+inline constexpr char kReasonResizing[] = "ResizingPods";
+inline constexpr char kReasonResizeDeferred[] = "ResizeDeferred";
+inline constexpr char kReasonResizeInfeasible[] = "ResizeInfeasible";
+inline constexpr char kReasonResizeRefused[] = "ResizeRefused";
+inline constexpr char kReasonResizeNotSupported[] = "ResizeNotSupported";
 inline constexpr char kReasonSettled[] = "Settled";
 
 // --- reasons of Events
@@ -96,6 +103,10 @@ inline constexpr char kEventTuningOutcome[] = "TuningOutcome";
 inline constexpr char kEventTuningCrashed[] = "TuningSettingFailed";
 inline constexpr char kEventTuningRecommended[] = "TuningRecommended";
 inline constexpr char kEventTuningFinished[] = "TuningFinished";
+inline constexpr char kEventPodResized[] = "PodResized";
+inline constexpr char kEventResizeDeferred[] = "ResizeDeferred";
+inline constexpr char kEventResizeInfeasible[] = "ResizeInfeasible";
+inline constexpr char kEventMemoryRaised[] = "MemoryRaised";
 inline constexpr char kEventRecovered[] = "ServerRecovered";
 inline constexpr char kEventSucceeded[] = "Succeeded";
 inline constexpr char kEventFailed[] = "Failed";

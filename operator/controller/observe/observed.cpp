@@ -135,13 +135,14 @@ Json ProjectPod(const Json& pod) {
                                                   "annotations", "deletionTimestamp", "finalizers"});
   kept["spec"] = Keep(At(pod, {"spec"}), {"nodeName"});
   for (const char* list : {"containers", "initContainers"}) {
-    kept["spec"][list] = KeepEach(At(pod, {"spec", list}), {"resources", "restartPolicy"});
+    kept["spec"][list] = KeepEach(At(pod, {"spec", list}), {"name", "resources", "restartPolicy"});
   }
   const Json& status = At(pod, {"status"});
   kept["status"] = Keep(status, {"phase", "reason", "message", "podIP"});
-  kept["status"]["conditions"] = KeepEach(At(status, {"conditions"}), {"type", "status", "reason", "message"});
+  kept["status"]["conditions"] =
+      KeepEach(At(status, {"conditions"}), {"type", "status", "reason", "message", "lastTransitionTime"});
   for (const char* list : {"containerStatuses", "initContainerStatuses"}) {
-    kept["status"][list] = KeepEach(At(status, {list}), {"name", "state"});
+    kept["status"][list] = KeepEach(At(status, {list}), {"name", "state", "resources"});
   }
   return kept;
 }
@@ -165,6 +166,7 @@ ObservedPod ObservePod(const Json& pod) {
   seen.scheduled = seen.scheduled || !seen.node.empty();
   ReadContainers(pod, seen);
   seen.requests = RequestsOf(pod);
+  seen.resize = ReadResize(pod, ToString(seen.role));
 
   if (kube::IsBeingDeleted(pod)) {
     seen.deletion_time = ParseRfc3339(StringAt(pod, {"metadata", "deletionTimestamp"})).value_or(WallTime{});

@@ -11,6 +11,7 @@
 #include "operator/api/training_job.h"
 #include "operator/controller/observe/act_failures.h"
 #include "operator/controller/observe/names.h"
+#include "operator/controller/observe/pod_resize.h"
 #include "operator/controller/observe/tuning_values.h"
 #include "operator/kube/object.h"
 #include "operator/scheduler/fit.h"
@@ -60,6 +61,7 @@ struct ObservedPod {
   int32_t failures_in_a_row = 0;  // of its index, without progress between them; its own end included once it is marked
   std::optional<int32_t> servers;  // the job's number of servers when this pod was created
   scheduler::Resources requests;   // of all its containers
+  PodResize resize;                // of the role's container
 };
 
 // Keeps only what ObservePod reads: a few hundred bytes instead of many KB.
