@@ -11,6 +11,7 @@
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/evidence.h"
 #include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/server_changes.h"
 #include "operator/controller/plan/servers.h"
 #include "operator/controller/plan/workers.h"
@@ -59,7 +60,7 @@ void ReportTransitions(const Observed& observed, const api::TrainingJobStatus& n
     const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage ||
                             reason == kReasonContainerConfig || reason == kReasonServersFixed ||
                             reason == kReasonScalingRefused || reason == kReasonSynchronizationRefused ||
-                            reason == kReasonThreadsRefused;
+                            reason == kReasonThreadsRefused || reason == kReasonResizeRefused;
     if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type), written);
   }
 }
@@ -239,6 +240,8 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
         PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
     if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
+    PlanMemoryRaise(observed, draft);
+    progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
     PlanTuning(observed, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");
     if (servers.finished > 0 || servers.goal_reached) {

@@ -87,6 +87,10 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 - apiGroups: [""]
   resources: [pods/log, pods/status]
   verbs: [get]
+# Cpu and memory of pods that run.
+- apiGroups: [""]
+  resources: [pods/resize]
+  verbs: [patch]
 - apiGroups: [""]
   resources: [services]
   verbs: [get, list, watch, create, patch, delete]

@@ -52,6 +52,12 @@ struct PatchPod {
   kube::Json patch;
   std::string reason;
 };
+// Other figures for a pod that runs, through the subresource "resize". Strategic merge patch; carries the uid.
+struct ResizePod {
+  std::string name, uid;
+  kube::Json patch;
+  std::string reason;
+};
 struct DeletePod {
   std::string name, uid;
   std::optional<int64_t> grace_period_seconds;
@@ -98,8 +104,8 @@ struct RequeueAfter {
 };
 
 using Action = std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
-                            PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod, SendDrain,
-                            SendDirective, DeletePod, DeleteJob, RequeueAfter>;
+                            PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod, ResizePod,
+                            SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
 // a report about what it needs: it is sent when at least one has succeeded, and says how many have.

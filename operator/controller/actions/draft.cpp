@@ -33,6 +33,13 @@ Draft::Ref Draft::CreateForPods(Action create) {
   return for_pods_.back();
 }
 
+Draft::Ref Draft::Resize(const ObservedPod& pod, kube::Json resources, std::string reason, Needs needs) {
+  kube::Json container = {{"name", ToString(pod.role)}, {"resources", std::move(resources)}};
+  kube::Json patch = {{"metadata", {{"uid", pod.uid}}},
+                      {"spec", {{"containers", kube::Json::array({std::move(container)})}}}};
+  return Add(Urgency::kCreation, ResizePod{pod.name, pod.uid, std::move(patch), std::move(reason)}, std::move(needs));
+}
+
 Draft::Ref Draft::Drain(const ObservedPod& pod, std::string reason, Needs needs) {
   return Add(Urgency::kDirective, SendDrain{pod.name, pod.uid, std::move(reason)}, std::move(needs));
 }

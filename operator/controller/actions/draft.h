@@ -2,7 +2,7 @@
 //
 //   directives, marks, removals   what keeps a job alive or lets it go: nothing that fails elsewhere may delay it
 //   the status                    facts
-//   creations, changes of specs   what a quota, a policy or a taken name may refuse
+//   creations, changes of specs and sizes   what a quota, a policy or a taken name may refuse
 //   the end of the job
 //
 // Where one act must not happen without another, it says so: it names the other one in `needs`, and is put after it.
@@ -28,6 +28,8 @@ class Draft {
   Ref Create(Action create);
   // What no pod of the job can do without: every pod created needs it.
   Ref CreateForPods(Action create);
+  // `resources`: requests and limits of the role's container, those that change.
+  Ref Resize(const ObservedPod& pod, kube::Json resources, std::string reason, Needs needs = {});
   Ref Drain(const ObservedPod& pod, std::string reason, Needs needs = {});
   Ref Direct(const ObservedPod& pod, std::string key, v1::Directive directive, std::string reason);
   // Removes our finalizer from the pod and, unless it is being deleted already, deletes it. One that had not started

@@ -101,6 +101,25 @@ Status Carrier::CarryOut(const PatchPod& action) {
   return Annotate(patched.status(), "patching pod " + key.ToString());
 }
 
+Status Carrier::CarryOut(const ResizePod& action) {
+  const kube::ObjectKey key{key_.name_space, action.name};
+  StatusOr<Json> resized =
+      api_.Patch(kube::kPods, key, kube::PatchType::kStrategicMerge, action.patch, "resize", kCall);
+  if (resized.ok()) {
+    done_.expectations.ExpectWritten(kube::kPods, *resized, time_.Now());
+    pod_versions_[action.uid] = kube::ResourceVersion(*resized);
+    return OkStatus();
+  }
+  if (!IsGone(resized.status())) return Annotate(resized.status(), "resizing pod " + key.ToString());
+  // Of the pod, or of what is asked of it?
+  const Status present = api_.Get(kube::kPods, key, kCall).status();
+  if (IsGone(present)) return OkStatus();
+  RETURN_IF_ERROR(present);
+  return Error(
+      StatusCode::kUnimplemented,
+      "resizing pod " + key.ToString() + ": the cluster has no subresource pods/resize (Kubernetes 1.33 and later do)");
+}
+
 Status Carrier::CarryOut(const PatchJob& action) {
   StatusOr<Json> patched = api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, action.patch, "", kCall);
   if (patched.ok()) {

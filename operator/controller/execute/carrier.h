@@ -61,6 +61,7 @@ class Carrier {
   Status CarryOut(const CreateNetworkPolicy& action);
   Status CarryOut(const PatchPod& action);
   Status CarryOut(const PatchJob& action);
+  Status CarryOut(const ResizePod& action);
   Status CarryOut(const DeletePod& action);
   Status CarryOut(const SendDrain& action);
   Status CarryOut(const SendDirective& action);

@@ -31,6 +31,7 @@ bool OftenPassesByItself(const Status& status) {
 struct Advice {
   const char* reason;
   const char* what_to_do;
+  bool of_kind = false;  // the same for all acts of this kind, whatever they are about
 };
 
 Advice AdviceFor(const Status& status) {
@@ -39,13 +40,16 @@ Advice AdviceFor(const Status& status) {
   if (text.find("exceeded quota") != std::string_view::npos) {
     return {kReasonQuota, "raise the namespace's ResourceQuota, or lower the job's replicas or requests"};
   }
+  if (status.code() == StatusCode::kUnimplemented) {
+    return {kReasonResizeNotSupported, "update the cluster", true};
+  }
   if (OftenPassesByItself(status)) return {kReasonApiAway, "check that the API server is well"};
   if (status.code() == StatusCode::kUnauthenticated) {
     return {kReasonForbidden, "check the token of the operator's service account"};
   }
   // Kubernetes' authorizer names the user; admission does not.
   if (status.code() == StatusCode::kPermissionDenied && text.find("cannot ") != std::string_view::npos) {
-    return {kReasonForbidden, "give the operator's service account this right (chart value rbac.create)"};
+    return {kReasonForbidden, "give the operator's service account this right (chart value rbac.create)", true};
   }
   return {kReasonRefused, "change the job's template, or the policy that refuses it"};
 }
@@ -72,7 +76,11 @@ Duration ActFailures::OnFailure(const std::string& kind, const std::string& iden
   if (!known && (!OftenPassesByItself(status) || entry.failures >= kLasting)) {
     entry.blocked =
         BlockedAct{identity, advice.reason, FitText(Message(status), kWhyBytesMax) + ": " + advice.what_to_do};
-    entry.reported = false;
+    entry.reported = advice.of_kind && std::ranges::any_of(failed_, [&](const auto& other) {
+                       const Entry& known_one = other.second;
+                       return &known_one != &entry && known_one.kind == kind && known_one.blocked &&
+                              known_one.blocked->reason == advice.reason;
+                     });
   }
   Kind& together = kinds_[kind];
   if (now - together.since >= kPause) together = {.failures = 0, .since = now, .paused_until = {}};

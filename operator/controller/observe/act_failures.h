@@ -44,7 +44,7 @@ class ActFailures {
 
   // What people must know of, by identity.
   std::vector<BlockedAct> Blocked() const;
-  // Those of them that were not returned before.
+  // Those of them that were not returned before. What is missing for all acts of a kind, such as a right, is one.
   std::vector<BlockedAct> TakeNews();
   // When the first of all acts that wait may be tried; kNever when none waits.
   MonotonicTime NextTry() const;

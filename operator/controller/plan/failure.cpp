@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/plan/evidence.h"
+#include "operator/kube/quantity.h"
 
 namespace attune::controller {
 
@@ -44,14 +46,25 @@ std::string SignalText(int number) {
   }
 }
 
+// What to do about a container that ran out of memory.
+std::string AdviceOnMemory(const api::TrainingJob& job, const ObservedPod& pod) {
+  const api::ResourceTarget& memory = RoleOf(job, pod.role).resources.memory;
+  const std::optional<int64_t> limit = MemoryLimitOf(pod);
+  if (!memory.max || !limit) return "raise the memory limit of its container in the template";
+  const std::string bound = std::string("spec.") + ToString(pod.role) + "s.resources.memory.max";
+  const std::string most = kube::FormatByteCount(*memory.max);
+  if (*limit >= *memory.max) return "it had all that " + bound + " allows (" + most + "): raise that";
+  return "its limit was " + kube::FormatByteCount(*limit) + ", and " + bound + " allows " + most;
+}
+
 }  // namespace
 
-std::string DescribeEnd(const ObservedPod& pod) {
+std::string DescribeEnd(const Observed& observed, const ObservedPod& pod) {
   constexpr int kSignalBase = 128;  // a shell's and container runtime's code for a signal
   constexpr int kSignalMax = 64;
   const RoleContainer& container = pod.container;
   if (container.reason == "OOMKilled") {
-    return "ran out of memory (OOMKilled); raise the memory limit of its container in the template";
+    return "ran out of memory (OOMKilled); " + AdviceOnMemory(observed.job, pod);
   }
   if (container.reason == "StartError" || container.reason == "ContainerCannotRun")  // nothing ran that could exit
     return "could not be started: " + container.message;

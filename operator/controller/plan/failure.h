@@ -18,7 +18,7 @@ std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed);
 
 // "exited with code 3", "was killed by signal 9", "ran out of memory (OOMKilled); ...", "was evicted: The node was low
 // on ..."
-std::string DescribeEnd(const ObservedPod& pod);
+std::string DescribeEnd(const Observed& observed, const ObservedPod& pod);
 // " Last lines of its log:\n..." or "" when there is none.
 std::string LogTail(const Observed& observed, const ObservedPod& pod);
 

@@ -124,7 +124,7 @@ class ServerPlanner {
                              : has_checkpoint                 ? "its rows come back from the last checkpoint"
                                                               : "its rows were kept nowhere else";
     draft_.Warn(kEventServerFailed, "ReplaceServer",
-                pod.name + " " + DescribeEnd(pod) + "; " + rows + ", and a new server follows (" +
+                pod.name + " " + DescribeEnd(observed_, pod) + "; " + rows + ", and a new server follows (" +
                     std::to_string(number) + " of at most " +
                     std::to_string(observed_.job.spec.run_policy.backoff_limit) + ")." + LogTail(observed_, pod),
                 {mark});
@@ -134,7 +134,7 @@ class ServerPlanner {
   // Not a failure of the program.
   void ReplaceDisrupted(const ObservedPod& pod) {
     draft_.Warn(kEventServerReplaced, "ReplaceServer",
-                pod.name + " " + DescribeEnd(pod) + "; a new server follows, and no failure is counted",
+                pod.name + " " + DescribeEnd(observed_, pod) + "; a new server follows, and no failure is counted",
                 draft_.Remove(pod, 0, "it was ended from outside; a new server follows"));
   }
 
@@ -259,7 +259,7 @@ class ServerPlanner {
       if (!ReportGone(pod, pod.container.finished_at ? now_.wall - *pod.container.finished_at : options_.gone_timeout))
         return;
       draft_.Warn(kEventServerLeft, "DeleteServer",
-                  pod.name + " " + DescribeEnd(pod) + " while leaving." + LogTail(observed_, pod),
+                  pod.name + " " + DescribeEnd(observed_, pod) + " while leaving." + LogTail(observed_, pod),
                   draft_.Remove(pod, 0, "it left the job"));
     } else if (!pod.draining_since) {
       newly_draining_.push_back(

@@ -171,18 +171,17 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
   const bool coordinator_tells = servers.elastic && pod.name != observed.job.status.coordinator;
   if (IsBeingDeleted(pod)) return std::nullopt;
   if (!badly && (coordinator_tells || !EndedTooEarly(pod, options, now))) return std::nullopt;
+  const std::string end = pod.name + " " + DescribeEnd(observed, pod);
   if (badly && servers.survivable) {
     const auto why = WhyFatal(observed, servers, pod.name, &pod);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {
       return Verdict{false, kReasonBackoffLimit,
-                     pod.name + " " + DescribeEnd(pod) + "; servers failed " + Times(servers.failures) +
-                         ", and runPolicy.backoffLimit allows " + Counted(limit, "restart") + "." +
-                         LogTail(observed, pod)};
+                     end + "; servers failed " + Times(servers.failures) + ", and runPolicy.backoffLimit allows " +
+                         Counted(limit, "restart") + "." + LogTail(observed, pod)};
     }
     if (!why) return std::nullopt;
-    return Verdict{false, kReasonServerFailed,
-                   pod.name + " " + DescribeEnd(pod) + ": " + *why + LogTail(observed, pod)};
+    return Verdict{false, kReasonServerFailed, end + ": " + *why + LogTail(observed, pod)};
   }
   const std::string when = servers.goal_reached
                                ? " after the goal was reached, and the closing work was not done: the "
@@ -190,7 +189,7 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
                                      HowToResume(observed)
                                : " before the workers had finished." +
                                      (badly ? " Its rows were kept nowhere else. " + std::string(kHowToSurvive) : "");
-  return Verdict{false, kReasonServerFailed, pod.name + " " + DescribeEnd(pod) + when + LogTail(observed, pod)};
+  return Verdict{false, kReasonServerFailed, end + when + LogTail(observed, pod)};
 }
 
 // Training waits for a server that hangs, and nothing brings its rows back: after the deadline there is nothing left to
@@ -277,7 +276,7 @@ const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptio
 Verdict EndOf(const Observed& observed, const PlanOptions& options, const std::string& success) {
   if (const ObservedPod* failed = FailedAtClosingWork(observed, options)) {
     return Verdict{false, kReasonClosingFailed,
-                   failed->name + " " + DescribeEnd(*failed) +
+                   failed->name + " " + DescribeEnd(observed, *failed) +
                        " after the goal was reached, and the servers have ended: what it did last, such as saving the "
                        "model, is not done." +
                        HowToResume(observed) +
@@ -440,7 +439,8 @@ std::optional<Verdict> JudgeRows(const Observed& observed) {
   }
   const auto lost = std::ranges::find_if(
       observed.pods, [&](const ObservedPod& pod) { return IsServerOf(observed, pod) && HasFailed(pod); });
-  const std::string who = lost == observed.pods.end() ? "a server was lost" : lost->name + " " + DescribeEnd(*lost);
+  const bool none = lost == observed.pods.end();
+  const std::string who = none ? "a server was lost" : lost->name + " " + DescribeEnd(observed, *lost);
   const std::string why = observed.job.spec.backups > 0
                               ? "the servers with their copies were lost at the same time, perhaps on one machine"
                               : "they were kept nowhere else";
@@ -484,8 +484,8 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
   for (const ObservedPod* pod : servers.leaving) {
     if (HasFailed(*pod) && !IsBeingDeleted(*pod) && !servers.survivable) {
       return Verdict{false, kReasonServerFailed,
-                     pod->name + " " + DescribeEnd(*pod) + " before its rows had been moved away. " + kHowToSurvive +
-                         LogTail(observed, *pod)};
+                     pod->name + " " + DescribeEnd(observed, *pod) + " before its rows had been moved away. " +
+                         kHowToSurvive + LogTail(observed, *pod)};
     }
   }
   return std::nullopt;

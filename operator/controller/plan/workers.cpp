@@ -180,7 +180,7 @@ class WorkerPlanner {
   // Not a failure of the program: a new worker follows at once.
   void PlanDisrupted(const ObservedPod& pod) {
     draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
-                pod.name + " " + DescribeEnd(pod) + "; a new worker follows, and no failure is counted",
+                pod.name + " " + DescribeEnd(observed_, pod) + "; a new worker follows, and no failure is counted",
                 draft_.Remove(pod, 0, "it was ended from outside; a new worker follows"));
   }
 
@@ -285,7 +285,7 @@ class WorkerPlanner {
   }
 
   void RemoveLeaver(const ObservedPod& pod) {
-    const std::string how = HasStarted(pod) ? DescribeEnd(pod) : "had not started";
+    const std::string how = HasStarted(pod) ? DescribeEnd(observed_, pod) : "had not started";
     const Draft::Needs removed =
         draft_.Remove(pod, HasStarted(pod) ? std::optional<int64_t>(0) : std::nullopt, "it left the job");
     if (HasFailed(pod)) {
@@ -377,7 +377,7 @@ WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, co
 
 std::string DescribeWorkerEnd(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                               const ObservedPod& pod) {
-  std::string text = DescribeEnd(pod);
+  std::string text = DescribeEnd(observed, pod);
   if (HasFailed(pod) || !workers.HasEndedBadly(pod)) return text;
   if (servers.goal_reached) return text + " although the closing work is not done" + WhatIsLeft(observed);
   text += " before the goal was reached";

@@ -7,9 +7,11 @@
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/status/data_plane.h"
 #include "operator/controller/status/metric_status.h"
 #include "operator/controller/status/progress.h"
 #include "operator/controller/status/readiness.h"
+#include "operator/controller/status/reconfiguring.h"
 #include "proto/metric_name.h"
 #include "proto/pod_number.h"
 #include "proto/sync_mode.h"
@@ -37,146 +39,6 @@ void SetMetricsAvailable(const Observed& observed, const PlanOptions& options, T
   SetCondition(status, api::kMetricsAvailable, false, kReasonNoReports,
                "no sidecar reports; training does not depend on it, but progress and loss are not shown", generation,
                now.wall);
-}
-
-struct Reconfiguration {
-  bool under_way = false;
-  const char* reason;
-  std::string message;
-};
-
-std::string Joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (const std::string& part : parts) text += (text.empty() ? "" : "; ") + part;
-  return text;
-}
-
-std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, const ServersView& servers,
-                                                     const Progression& progression) {
-  const int32_t asked = observed.job.spec.servers.replicas;
-  const auto& abilities = observed.job.status.abilities;
-  if (servers.existing > 0 && asked != servers.count && servers.formed && !abilities) {
-    return Reconfiguration{false, kReasonCoordinatorSilent,
-                           "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
-                               Counted(servers.count, "server") +
-                               ", and its coordinator has not said yet whether servers can join and leave"};
-  }
-  if (servers.existing > 0 && asked != servers.count) {
-    const std::string why = servers.begun ? "this number cannot change during a run of these servers"
-                                          : "this number cannot change before all servers run";
-    return Reconfiguration{false, kReasonServersFixed,
-                           "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
-                               Counted(servers.count, "server") + ", and " + why + "; it continues with " +
-                               std::to_string(servers.count) + ". Set it back, or delete and create the job again"};
-  }
-  const ServerChanges& changes = progression.servers;
-  if (!changes.refused.empty()) {
-    return Reconfiguration{false, kReasonScalingRefused,
-                           "the job cannot have " + Counted(asked, "server") + " now: " + changes.refused};
-  }
-  std::vector<std::string> parts;
-  if (changes.replaced > 0) parts.push_back(Counted(changes.replaced, "lost server") + " being replaced");
-  if (progression.coordinator.moving) parts.push_back(progression.coordinator.pod + " takes over the coordinator");
-  if (changes.joining > 0) parts.push_back(Counted(changes.joining, "server") + " joining");
-  if (changes.leaving > 0) parts.push_back(Counted(changes.leaving, "server") + " leaving, rows move away first");
-  if (parts.empty()) return std::nullopt;
-  const char* reason = changes.replaced > 0             ? kReasonServerReplaced
-                       : progression.coordinator.moving ? kReasonCoordinatorMoving
-                       : changes.joining > 0            ? kReasonServersJoining
-                                                        : kReasonServersLeaving;
-  return Reconfiguration{true, reason, Joined(parts)};
-}
-
-std::optional<Reconfiguration> OtherReconfiguration(const WorkersView& workers, const Progression& progression) {
-  const RequestsView& requests = progression.requests;
-  if (!requests.synchronization_refused.empty()) {
-    return Reconfiguration{false, kReasonSynchronizationRefused, requests.synchronization_refused};
-  }
-  if (requests.switching_to) {
-    return Reconfiguration{true, kReasonSwitching,
-                           "workers switch to " + Describe(*requests.switching_to) + " at a step none has begun"};
-  }
-  if (!requests.threads_refused.empty()) return Reconfiguration{false, kReasonThreadsRefused, requests.threads_refused};
-  if (workers.leaving.empty()) return std::nullopt;
-  return Reconfiguration{true, kReasonScaling,
-                         std::to_string(workers.leaving.size()) +
-                             (workers.leaving.size() == 1 ? " worker is" : " workers are") + " leaving the job"};
-}
-
-void SetReconfiguring(const Observed& observed, const ServersView& servers, const WorkersView& workers,
-                      const Progression& progression, TrainingJobStatus& status, Now now) {
-  std::optional<Reconfiguration> found = ServerReconfiguration(observed, servers, progression);
-  if (!found) found = OtherReconfiguration(workers, progression);
-  if (!found && api::FindCondition(status, api::kReconfiguring) == nullptr) return;
-  if (!found) found = Reconfiguration{false, kReasonSettled, "the job runs as the spec says"};
-  SetCondition(status, api::kReconfiguring, found->under_way, found->reason, found->message, observed.job.generation,
-               now.wall);
-}
-
-// What the coordinator says beside progress.
-void SetDataPlane(const Observed& observed, const ServersView& servers, const Progression& progression,
-                  TrainingJobStatus& status) {
-  status.coordinator = progression.coordinator.pod;
-  status.coordinator_term = progression.coordinator.term;
-  status.coordinator_voters = progression.coordinator.voters;
-  status.begun = status.begun || servers.begun;
-  if (const std::string& problem = progression.requests.regular_checkpoint_problem;
-      !problem.empty()) {  // a newer checkpoint ends it
-    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
-    checkpoint.regular_message = FitText(problem, 1024);
-  }
-  if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr && window->has_abilities()) {
-    const v1::Abilities& can = window->abilities();
-    status.abilities = api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
-                                      can.synchronization_modes(), can.checkpoints()};
-    if (can.synchronization_modes()) status.synchronization = api::ToManifest(ReportedMode(window->synchronization()));
-    if (window->has_recovery()) {
-      const v1::Recovery& recovery = window->recovery();
-      status.recovery = api::RecoveryStatus{.count = recovery.count(),
-                                            .restored_rows = recovery.restored_rows(),
-                                            .restored_shards = recovery.restored_shards(),
-                                            .checkpoint = recovery.checkpoint(),
-                                            .step = recovery.step(),
-                                            .steps_lost = recovery.steps_lost()};
-    }
-    if (window->has_best_checkpoint()) {
-      const auto& best = window->best_checkpoint();
-      status.best_checkpoint =
-          api::BestCheckpointStatus{.directory = FitText(best.directory(), 1024),
-                                    .number = best.number(),
-                                    .metric = FitText(best.metric(), contract::kMetricNameBytesMax),
-                                    .value = best.value(),
-                                    .step = best.at().step(),
-                                    .epoch = best.at().epoch()};
-    }
-    if (window->has_checkpoint()) {
-      api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
-      const std::string directory = FitText(window->checkpoint().directory(), 1024);
-      const bool is_new = checkpoint.directory != directory || checkpoint.number != window->checkpoint().number();
-      if (is_new) checkpoint.regular_message.clear();  // of an attempt before
-      checkpoint.directory = directory;
-      checkpoint.number = window->checkpoint().number();
-      checkpoint.step = window->checkpoint().step();
-      checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
-          std::chrono::duration<double>(std::min(window->checkpoint().complete_unix_seconds(), 9e9)))));
-      checkpoint.bytes = window->checkpoint().bytes();
-      checkpoint.rows = window->checkpoint().rows();
-    }
-  }
-  if (const auto& interval = progression.requests.default_interval) {
-    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
-    checkpoint.interval_seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval).count();
-  } else if (status.checkpoint && observed.job.spec.checkpoint.interval_seconds) {
-    status.checkpoint->interval_seconds.reset();
-  }
-  if (const auto took = LastCheckpointTook(observed); took && status.checkpoint && !status.checkpoint->time.empty()) {
-    status.checkpoint->seconds = Seconds(*took);
-  }
-  if (const auto& answer = progression.requests.checkpoint) {
-    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
-    checkpoint.request = answer->request;
-    checkpoint.message = FitText(answer->problem, 1024);
-  }
 }
 
 // What is refused to this operator. Absent until something was.

@@ -9,6 +9,7 @@
 #include "operator/controller/observe/options.h"
 #include "operator/controller/plan/coordinator.h"
 #include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/server_changes.h"
 #include "operator/controller/plan/servers.h"
 #include "operator/controller/plan/standstill.h"
@@ -25,6 +26,7 @@ struct Progression {
   ServerChanges servers;
   RequestsView requests;
   Standstill standstill;
+  ResizesView resizes;
 };
 
 // Sets a condition; the transition time moves only when `status` of the condition changes.

@@ -101,10 +101,13 @@ void ExecutorRig::Start(const std::string& name) {
     ASSERT_TRUE(real.Bind({"default", name}, node).ok());
   }
   const std::string role(kube::Label(*pod, contract::kLabelRole));
-  const Json status = {
-      {"phase", "Running"},
-      {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
-      {"containerStatuses", Json::array({{{"name", role}, {"state", {{"running", Json::object()}}}}})}};
+  Json container = {{"name", role}, {"state", {{"running", Json::object()}}}, {"resources", Json::object()}};
+  for (const Json& each : (*pod)["spec"]["containers"]) {
+    if (each["name"] == role && each.contains("resources")) container["resources"] = each["resources"];
+  }
+  const Json status = {{"phase", "Running"},
+                       {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
+                       {"containerStatuses", Json::array({container})}};
   ASSERT_TRUE(real.Patch(kube::kPods, {"default", name}, kube::PatchType::kMerge, {{"status", status}}, "status").ok());
   Connect(name, true);
 }

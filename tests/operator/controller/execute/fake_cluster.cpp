@@ -154,6 +154,7 @@ Observed FakeCluster::Observe() const {
   observed.sent = sent_;
   if (budget_) observed.budget_min_available = budget_min_available_;
   observed.machines = machines;
+  observed.blocked = blocked;
   observed.status_written_at = status_written_at_;
   for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed)) {
     if (const auto log = logs_.find(pod->uid); log != logs_.end()) observed.log_tails[pod->uid] = log->second;
@@ -239,10 +240,15 @@ void FakeCluster::Carry(const Action& action) {
     ASSERT_TRUE(pods_.contains(patch->name));
     ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";
     pods_[patch->name].merge_patch(patch->patch);
+  } else if (const auto* resize = std::get_if<ResizePod>(&action)) {
+    Resize(*resize);
   } else if (const auto* change = std::get_if<PatchJob>(&action)) {
-    const kube::Json& spec = change->patch.at("spec");
-    job_.spec.servers.replicas = spec.at("servers").at("replicas").get<int32_t>();
-    job_.spec.workers.replicas = spec.at("workers").at("replicas").get<int32_t>();
+    Json object = {{"apiVersion", kube::kTrainingJobs.api_version()},
+                   {"kind", kube::kTrainingJobs.kind},
+                   {"metadata", {{"name", job_.name}}},
+                   {"spec", api::ToJson(job_.spec)}};
+    object["spec"].merge_patch(change->patch.at("spec"));
+    job_.spec = api::ParseTrainingJob(object).job.spec;
     ++job_.generation;
     if (tuning) tuning->change.reset();
   } else if (const auto* remove = std::get_if<DeletePod>(&action)) {
@@ -269,6 +275,35 @@ void FakeCluster::Carry(const Action& action) {
   } else if (std::holds_alternative<DeleteJob>(action)) {
     job_deleted_ = true;
   }
+}
+
+void FakeCluster::Resize(const ResizePod& action) {
+  ASSERT_TRUE(pods_.contains(action.name));
+  ASSERT_EQ(action.uid, action.patch["metadata"]["uid"]);
+  ASSERT_EQ(action.uid, kube::Uid(pods_[action.name])) << "resize of a successor";
+  for (const Json& change : action.patch["spec"]["containers"]) {
+    for (Json& container : pods_[action.name]["spec"]["containers"]) {
+      if (container["name"] == change["name"]) container["resources"].merge_patch(change["resources"]);
+    }
+  }
+}
+
+void FakeCluster::GiveResources(const std::string& name) {
+  Json& pod = pods_.at(name);
+  Json& status = pod["status"];
+  std::erase_if(status["conditions"].get_ref<Json::array_t&>(),
+                [](const Json& condition) { return kube::StringAt(condition, {"type"}).starts_with("PodResize"); });
+  for (const Json& container : pod["spec"]["containers"]) {
+    if (container["name"] == kube::Label(pod, contract::kLabelRole)) {
+      status["containerStatuses"][0]["resources"] = kube::At(container, {"resources"});
+    }
+  }
+}
+
+void FakeCluster::SayOfResize(const std::string& name, const std::string& type, const std::string& reason,
+                              const std::string& message) {
+  pods_.at(name)["status"]["conditions"].push_back(
+      {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", message}});
 }
 
 void FakeCluster::Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,

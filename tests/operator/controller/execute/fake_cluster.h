@@ -61,6 +61,10 @@ class FakeCluster {
   void Disrupt(const std::string& pod, const std::string& reason);
   void LoseNodeOf(const std::string& pod) { lost_.insert(pod); }
   void Connect(const std::string& pod, bool connected = true);
+  // The kubelet: the container has what its pod asks for; or a condition that says how far it has come.
+  void GiveResources(const std::string& pod);
+  void SayOfResize(const std::string& pod, const std::string& type, const std::string& reason,
+                   const std::string& message);
   void Vanish(const std::string& pod) { pods_.erase(pod); }
   // The coordinator's word: the goal is reached, then that the job is finished. No worker is a member any more.
   void ReachGoal(const std::string& open_data_set = "");
@@ -106,9 +110,11 @@ class FakeCluster {
   std::optional<std::map<std::string, ObservedNode>> nodes;
   std::vector<api::FieldProblem> problems;
   std::optional<std::vector<scheduler::Machine>> machines;
+  std::vector<BlockedAct> blocked;
 
  private:
   void Carry(const Action& action);
+  void Resize(const ResizePod& action);
   void RemoveIfFree(const std::string& name);
   void RememberFailures();
 

@@ -76,6 +76,26 @@ TEST_F(ActFailuresTest, ARefusalIsReportedOnceAndAsLongAsItLasts) {
   EXPECT_THAT(failures_.Blocked(), IsEmpty());
 }
 
+TEST_F(ActFailuresTest, WhatIsMissingForAKindOfActIsReportedOnceForAllOfThem) {
+  const Status right =
+      Error(StatusCode::kPermissionDenied, "pods \"p\" is forbidden: User \"u\" cannot patch resource \"pods/resize\"");
+  const Status no_such =
+      Error(StatusCode::kUnimplemented, "resizing pod p: the cluster has no subresource pods/resize");
+  for (const auto& [status, reason] :
+       {std::pair(right, kReasonForbidden), std::pair(no_such, kReasonResizeNotSupported)}) {
+    Fail("a", status);
+    Fail("b", status);
+    const auto news = failures_.TakeNews();
+    ASSERT_THAT(news, SizeIs(1));
+    EXPECT_EQ(news[0].reason, reason);
+    EXPECT_THAT(failures_.Blocked(), SizeIs(2)) << "each is tried again by itself";
+    failures_.Keep({});
+  }
+  Fail("a");
+  Fail("b");
+  EXPECT_THAT(failures_.TakeNews(), SizeIs(2)) << "a quota refuses each object for itself";
+}
+
 TEST_F(ActFailuresTest, WhatOftenPassesByItselfIsReportedWhenItLasts) {
   for (uint32_t i = 1; i < ActFailures::kLasting; ++i) Fail("a", kConflict);
   EXPECT_THAT(failures_.TakeNews(), IsEmpty());

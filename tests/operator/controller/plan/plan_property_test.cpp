@@ -1,7 +1,7 @@
-// Random histories of one job: pods start, exit, are deleted, nodes are lost, the number of workers is edited, the
-// operator is restarted or dies in the middle of a plan. Whatever happened, plans come to rest, no failure is counted
-// twice or forgotten, and once the world behaves the job ends and everything is let go. Replay: ATTUNE_SEED=<seed>
-// plan_test
+// Random histories of one job: pods start, exit, are deleted, nodes are lost, number and size of workers are edited,
+// the operator is restarted or dies in the middle of a plan. Whatever happened, plans come to rest, no failure is
+// counted twice or forgotten, workers that run are asked to be what the spec says, and once the world behaves the job
+// ends and everything is let go. Replay: ATTUNE_SEED=<seed> plan_test
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -60,7 +60,7 @@ class History {
 
   void Disturb() {
     const std::string name = AnyPod();
-    switch (random_.Below(10)) {
+    switch (random_.Below(12)) {
       case 0:
       case 1:
       case 2:
@@ -90,6 +90,12 @@ class History {
       case 9:
         if (IsWorker(name) && IsRunning(name) && random_.Chance(0.3)) cluster_.Exit(name, 0);
         break;
+      case 10:
+        cluster_.job().spec.workers.resources.cpu.target = 100 * random_.Between(1, 9);
+        break;
+      case 11:
+        if (IsRunning(name)) cluster_.GiveResources(name);
+        break;
     }
   }
 
@@ -108,6 +114,16 @@ class History {
     EXPECT_EQ(status.workers.failed, failures_) << "failures forgotten or counted twice";
     EXPECT_FALSE(api::IsTrue(status, api::kFailed) && api::IsTrue(status, api::kSucceeded));
     EXPECT_EQ(api::IsTrue(status, api::kFailed), failures_ > cluster_.job().spec.run_policy.backoff_limit);
+    if (!HasEnded(status)) CheckSizes();
+  }
+
+  void CheckSizes() {
+    const auto target = cluster_.job().spec.workers.resources.cpu.target;
+    for (const ObservedPod& pod : cluster_.Observe().pods) {
+      const bool stays = pod.role == RoleName::kWorker && IsAlive(pod) && !pod.drain_deadline;
+      if (!target || !stays || !pod.resize.asked.cpu.any()) continue;
+      EXPECT_EQ(pod.resize.asked.cpu, (ResourceFigures{target, target})) << pod.name;
+    }
   }
 
   void Heal() {

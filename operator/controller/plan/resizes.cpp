@@ -1,0 +1,302 @@
+#include "operator/controller/plan/resizes.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "operator/controller/objects/pod_resources.h"
+#include "operator/controller/observe/text.h"
+#include "operator/controller/plan/evidence.h"
+#include "operator/kube/quantity.h"
+
+namespace attune::controller {
+namespace {
+
+constexpr char kIdentityPrefix[] = "ResizePod ";
+
+// Texts about several pods, each with the pods that it is about and the acts that make it true.
+class Findings {
+ public:
+  void Add(const std::string& text, const ObservedPod& pod, Draft::Needs needs = {}) {
+    Entry& entry = entries_[text];
+    entry.pods.push_back(pod.name);
+    entry.needs = Joined(std::move(entry.needs), needs);
+  }
+  bool empty() const { return entries_.empty(); }
+
+  // "a-worker-0, a-worker-1: cpu 1 -> 2"; of many pods the first few.
+  template <class Call>
+  void ForEach(Call call) const {
+    for (const auto& [text, entry] : entries_) call(Names(entry.pods) + ": " + text, entry.needs);
+  }
+  void AppendTo(std::string& message) const {
+    ForEach([&](const std::string& text, const Draft::Needs&) { message += (message.empty() ? "" : "; ") + text; });
+  }
+
+ private:
+  struct Entry {
+    std::vector<std::string> pods;
+    Draft::Needs needs;
+  };
+
+  static std::string Names(const std::vector<std::string>& pods) {
+    constexpr size_t kNamedMax = 3;
+    std::string names;
+    for (size_t i = 0; i < std::min(pods.size(), kNamedMax); ++i) names += (i == 0 ? "" : ", ") + pods[i];
+    if (pods.size() > kNamedMax) names += " and " + std::to_string(pods.size() - kNamedMax) + " more";
+    return names;
+  }
+
+  std::map<std::string, Entry> entries_;
+};
+
+std::string DescribeChange(const Amounts& from, const Amounts& to) {
+  std::string text;
+  const auto add = [&](const char* name, std::optional<int64_t> before, std::optional<int64_t> after, auto format) {
+    if (!after || before == after) return;
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + (before ? format(*before) + " -> " : "") +
+            format(*after);
+  };
+  add("cpu", from.cpu, to.cpu, kube::FormatMillicores);
+  add("memory", from.memory, to.memory, kube::FormatByteCount);
+  return text.empty() ? Describe(to) : text;
+}
+
+// The figures that a resize is about.
+Amounts Changed(const ContainerFigures& wanted, const ContainerFigures& asked) {
+  Amounts changed = ShownOf(wanted);
+  if (wanted.cpu == asked.cpu) changed.cpu.reset();
+  if (wanted.memory == asked.memory) changed.memory.reset();
+  return changed;
+}
+
+// What one resize after another has made of those that the pod had first.
+Amounts Combined(Amounts earlier, const Amounts& later) {
+  if (later.cpu) earlier.cpu = later.cpu;
+  if (later.memory) earlier.memory = later.memory;
+  return earlier;
+}
+
+class ResizePlanner {
+ public:
+  ResizePlanner(const Observed& observed, const PlanOptions& options, Now now, Draft& draft)
+      : observed_(observed), options_(options), now_(now), draft_(draft), blocked_for_all_(BlockedForAll(observed)) {}
+
+  void Plan(const ObservedPod& pod) {
+    const ContainerFigures wanted = WantedFor(pod);
+    if (wanted == pod.resize.asked) {
+      Follow(pod);
+    } else {
+      Ask(pod, wanted);
+    }
+  }
+
+  ResizesView Report() {
+    SendEvents();
+    ResizesView view;
+    const std::pair<const Findings*, const char*> by_need[] = {{&in_progress_, kReasonResizing},
+                                                               {&infeasible_, kReasonResizeInfeasible},
+                                                               {&deferred_, kReasonResizeDeferred},
+                                                               {&refused_, kReasonResizeRefused},
+                                                               {&not_supported_, kReasonResizeNotSupported}};
+    for (const auto& [findings, reason] : by_need) {
+      if (findings->empty()) continue;
+      if (view.reason.empty()) view.reason = reason;
+      findings->AppendTo(view.message);
+    }
+    if (blocked_for_all_ != nullptr) {
+      if (view.reason.empty()) view.reason = kReasonResizeNotSupported;
+      view.message += (view.message.empty() ? "" : "; ") + blocked_for_all_->message +
+                      ". Pods that are made from now on have the figures of the spec";
+    }
+    view.under_way = !in_progress_.empty();
+    return view;
+  }
+
+ private:
+  ContainerFigures WantedFor(const ObservedPod& pod) {
+    const api::RoleResources& spec = RoleOf(observed_.job, pod.role).resources;
+    const ContainerFigures stated = StatedFigures(observed_.job, pod.role);
+    const PodResize& now = pod.resize;
+    ContainerFigures wanted{
+        .cpu = FiguresOfLivePod(stated.cpu, spec.cpu.target, now.asked.cpu, now.record.to.cpu.has_value()),
+        .memory =
+            FiguresOfLivePod(stated.memory, spec.memory.target, now.asked.memory, now.record.to.memory.has_value())};
+    const auto report_unstated = [&](const ResourceFigures& asked, std::optional<int64_t> target,
+                                     const std::string& text) {
+      if (asked.any() || !target) return;
+      not_supported_.Add("its container was made without figures of " + text + "; its successor has those of spec." +
+                             ToString(pod.role) + "s.resources",
+                         pod);
+    };
+    report_unstated(now.asked.cpu, spec.cpu.target, "cpu and cannot be given any while it runs");
+    report_unstated(now.asked.memory, spec.memory.target, "memory and cannot be given any while it runs");
+    if (wanted.memory != now.asked.memory && IsBelowUse(pod, wanted.memory)) {
+      refused_.Add("memory " + kube::FormatByteCount(*wanted.memory.limit) +
+                       " is less than what its process uses now and a tenth, or than what is known of it; it keeps " +
+                       "memory " + kube::FormatByteCount(*now.asked.memory.limit),
+                   pod);
+      wanted.memory = now.asked.memory;
+    }
+    return wanted;
+  }
+
+  // A limit that is lowered ends the process if it needs more. What it uses must be known.
+  bool IsBelowUse(const ObservedPod& pod, const ResourceFigures& wanted) const {
+    constexpr double kMargin = 1.1;
+    const ResourceFigures& asked = pod.resize.asked.memory;
+    if (!wanted.limit || !asked.limit) return false;
+    const std::optional<int64_t> actual = pod.resize.actual ? pod.resize.actual->memory.limit : std::nullopt;
+    if (*wanted.limit >= actual.value_or(*asked.limit)) return false;
+    const telemetry::PodSample* sample = SampleOf(observed_, pod);
+    const bool known = sample != nullptr && sample->usage.memory_bytes() > 0 &&
+                       now_.monotonic - sample->reported_at < options_.metrics_stale_after;
+    return !known || static_cast<double>(*wanted.limit) < kMargin * static_cast<double>(sample->usage.memory_bytes());
+  }
+
+  // What is asked for is on the pod first.
+  void Ask(const ObservedPod& pod, const ContainerFigures& wanted) {
+    const PodResize& now = pod.resize;
+    const Amounts changed = Changed(wanted, now.asked);
+    const Amounts to = Combined(now.record.to, changed);
+    const BlockedAct* blocked = BlockedResizeOf(pod);
+    if (blocked_for_all_ != nullptr) {
+      if (blocked != blocked_for_all_) return;
+    } else if (blocked != nullptr && blocked->reason != kReasonApiAway) {
+      refused_.Add(blocked->message, pod);
+    } else {
+      in_progress_.Add("to be resized to " + Describe(changed), pod);
+    }
+    Draft::Needs marked;
+    if (now.record.to != to || now.record.done) {
+      const Amounts had = ShownOf(now.actual.value_or(now.asked));
+      const bool continues = now.record.any() && !now.record.done;  // from where the one before began
+      marked.push_back(
+          Mark(pod, {.from = continues ? Combined(had, now.record.from) : had, .to = to}, "it is resized"));
+    }
+    draft_.Resize(pod, ResourcesPatch(wanted, now.asked), Describe(changed) + " is wanted", std::move(marked));
+  }
+
+  // It is asked for; what the kubelet makes of it.
+  void Follow(const ObservedPod& pod) {
+    const PodResize& now = pod.resize;
+    if (!now.record.any() || now.record.done) return;
+    const std::string size = Describe(now.record.to);
+    ResizeRecord record = now.record;
+    switch (now.state) {
+      case ResizeState::kDeferred: {
+        const std::string text = "the machine has no room for " + size + " now: " + now.message;
+        deferred_.Add(text, pod);
+        if (std::exchange(record.reported_deferred, true)) return;
+        return newly_deferred_.Add(text, pod, {Mark(pod, record, "its resize waits for room")});
+      }
+      case ResizeState::kInfeasible: {
+        const std::string text = size + " does not fit on its machine: " + now.message;
+        infeasible_.Add(text, pod);
+        if (std::exchange(record.reported_infeasible, true)) return;
+        return newly_infeasible_.Add(text, pod, {Mark(pod, record, "its resize does not fit")});
+      }
+      case ResizeState::kError:
+        return in_progress_.Add("the resize to " + size + " has not succeeded so far: " + now.message, pod);
+      case ResizeState::kNone:
+      case ResizeState::kInProgress:
+        break;
+    }
+    if (!IsSettled(now)) return in_progress_.Add("being resized to " + size, pod);
+    record.done = true;
+    done_.Add(DescribeChange(record.from, record.to), pod, {Mark(pod, record, "it was resized")});
+  }
+
+  void SendEvents() {
+    done_.ForEach([&](const std::string& text, const Draft::Needs& needs) {
+      draft_.Normal(kEventPodResized, "ResizePod", text, needs);
+    });
+    newly_deferred_.ForEach([&](const std::string& text, const Draft::Needs& needs) {
+      draft_.Warn(kEventResizeDeferred, "ResizePod", text, needs);
+    });
+    newly_infeasible_.ForEach([&](const std::string& text, const Draft::Needs& needs) {
+      draft_.Warn(kEventResizeInfeasible, "ResizePod", text, needs);
+    });
+  }
+
+  Draft::Ref Mark(const ObservedPod& pod, const ResizeRecord& record, const char* reason) {
+    return draft_.Mark(pod, {{kAnnotationResize, ToText(record)}}, reason);
+  }
+
+  const BlockedAct* BlockedResizeOf(const ObservedPod& pod) const {
+    const auto found = std::ranges::find(observed_.blocked, kIdentityPrefix + pod.name, &BlockedAct::identity);
+    return found == observed_.blocked.end() ? nullptr : &*found;
+  }
+
+  // What the cluster cannot, or does not let this operator do, is tried on one pod from time to time.
+  static const BlockedAct* BlockedForAll(const Observed& observed) {
+    const auto found = std::ranges::find_if(observed.blocked, [&](const BlockedAct& act) {
+      return (act.reason == kReasonResizeNotSupported || act.reason == kReasonForbidden) &&
+             std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+               return IsAlive(pod) && act.identity == kIdentityPrefix + pod.name;
+             });
+    });
+    return found == observed.blocked.end() ? nullptr : &*found;
+  }
+
+  const Observed& observed_;
+  const PlanOptions& options_;
+  const Now now_;
+  Draft& draft_;
+  const BlockedAct* const blocked_for_all_;                                 // null: nothing is
+  Findings in_progress_, infeasible_, deferred_, refused_, not_supported_;  // the state of things
+  Findings done_, newly_deferred_, newly_infeasible_;                       // news
+};
+
+bool RanOutOfMemory(const Observed& observed, const ObservedPod& pod) {
+  const bool ours = IsServerOf(observed, pod) || IsWorkerOf(observed, pod);
+  return ours && HasFailed(pod) && pod.container.reason == "OOMKilled" && !WasDisrupted(pod) && !IsBeingDeleted(pod) &&
+         !pod.drain_deadline && !pod.draining_since;
+}
+
+// The pod whose successor needs most, and how much.
+std::pair<const ObservedPod*, int64_t> LargestNeed(const Observed& observed, RoleName role) {
+  std::pair<const ObservedPod*, int64_t> largest{nullptr, 0};
+  for (const ObservedPod& pod : observed.pods) {
+    if (pod.role != role || !RanOutOfMemory(observed, pod)) continue;
+    const std::optional<int64_t> raised = RaisedMemory(observed.job, pod);
+    if (raised && *raised > largest.second) largest = {&pod, *raised};
+  }
+  return largest;
+}
+
+}  // namespace
+
+ResizesView PlanResizes(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                        const PlanOptions& options, Now now, Draft& draft) {
+  if (servers.goal_reached || servers.closed || servers.finished > 0) return {};
+  ResizePlanner planner(observed, options, now, draft);
+  for (const auto* pods : {&servers.by_index, &workers.by_index}) {
+    for (const ObservedPod* pod : *pods) {
+      const bool stays = pod != nullptr && IsAlive(*pod) && !pod->drain_deadline && !pod->draining_since;
+      if (stays) planner.Plan(*pod);
+    }
+  }
+  return planner.Report();
+}
+
+void PlanMemoryRaise(const Observed& observed, Draft& draft) {
+  for (const RoleName role : {RoleName::kServer, RoleName::kWorker}) {
+    const auto [pod, raised] = LargestNeed(observed, role);
+    if (pod == nullptr) continue;
+    const std::string roles = std::string(ToString(role)) + "s", size = kube::FormatByteCount(raised);
+    kube::Json patch;
+    patch["metadata"]["uid"] = observed.job.uid;
+    patch["spec"][roles]["resources"]["memory"]["target"] = size;
+    const Draft::Ref changed = draft.Create(PatchJob{std::move(patch), pod->name + " ran out of memory"});
+    draft.Normal(kEventMemoryRaised, "RaiseMemory",
+                 pod->name + " ran out of memory with a limit of " + kube::FormatByteCount(*MemoryLimitOf(*pod)) +
+                     "; " + roles + " have " + size + " from now on (spec." + roles +
+                     ".resources.memory.target, at most " +
+                     kube::FormatByteCount(*RoleOf(observed.job, role).resources.memory.max) + ")",
+                 {changed});
+  }
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,33 @@
+// Policy of figures: running pods are brought to what the spec asks for without a restart (spec.workers.resources,
+// spec.servers.resources; docs/steering.md). All pods of a role may be asked in one plan. What was begun is on the pod
+// before the API server is asked (pod_resize.h), and what a kubelet says is read back from the pod, so that an operator
+// that takes over continues, and reports nothing twice. A size that waits for room, or never fits, stands in the pod's
+// spec already and is not asked for again.
+//
+// Left alone: jobs that end, pods that do not run or are on their way out, and memory below what a process uses.
+#pragma once
+
+#include <string>
+
+#include "operator/controller/actions/draft.h"
+#include "operator/controller/observe/observed.h"
+#include "operator/controller/observe/options.h"
+#include "operator/controller/plan/servers.h"
+#include "operator/controller/plan/workers.h"
+
+namespace attune::controller {
+
+// What became of the figures, for the status.
+struct ResizesView {
+  bool under_way = false;
+  std::string reason;  // names.h; "" when all pods are as the spec asks
+  std::string message;
+};
+
+ResizesView PlanResizes(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                        const PlanOptions& options, Now now, Draft& draft);
+
+// The role of a container that ran out of memory gets half as much again within its bound, before a successor is made.
+void PlanMemoryRaise(const Observed& observed, Draft& draft);
+
+}  // namespace attune::controller

@@ -1,0 +1,78 @@
+#include "operator/controller/status/data_plane.h"
+
+#include <algorithm>
+
+#include "operator/controller/observe/text.h"
+#include "operator/controller/observe/timestamp.h"
+#include "operator/controller/plan/checkpoint_interval.h"
+#include "proto/metric_name.h"
+#include "proto/sync_mode.h"
+
+namespace attune::controller {
+
+void SetDataPlane(const Observed& observed, const ServersView& servers, const Progression& progression,
+                  api::TrainingJobStatus& status) {
+  status.coordinator = progression.coordinator.pod;
+  status.coordinator_term = progression.coordinator.term;
+  status.coordinator_voters = progression.coordinator.voters;
+  status.begun = status.begun || servers.begun;
+  if (const std::string& problem = progression.requests.regular_checkpoint_problem;
+      !problem.empty()) {  // a newer checkpoint ends it
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.regular_message = FitText(problem, 1024);
+  }
+  if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr && window->has_abilities()) {
+    const v1::Abilities& can = window->abilities();
+    status.abilities = api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
+                                      can.synchronization_modes(), can.checkpoints()};
+    if (can.synchronization_modes()) status.synchronization = api::ToManifest(ReportedMode(window->synchronization()));
+    if (window->has_recovery()) {
+      const v1::Recovery& recovery = window->recovery();
+      status.recovery = api::RecoveryStatus{.count = recovery.count(),
+                                            .restored_rows = recovery.restored_rows(),
+                                            .restored_shards = recovery.restored_shards(),
+                                            .checkpoint = recovery.checkpoint(),
+                                            .step = recovery.step(),
+                                            .steps_lost = recovery.steps_lost()};
+    }
+    if (window->has_best_checkpoint()) {
+      const auto& best = window->best_checkpoint();
+      status.best_checkpoint =
+          api::BestCheckpointStatus{.directory = FitText(best.directory(), 1024),
+                                    .number = best.number(),
+                                    .metric = FitText(best.metric(), contract::kMetricNameBytesMax),
+                                    .value = best.value(),
+                                    .step = best.at().step(),
+                                    .epoch = best.at().epoch()};
+    }
+    if (window->has_checkpoint()) {
+      api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+      const std::string directory = FitText(window->checkpoint().directory(), 1024);
+      const bool is_new = checkpoint.directory != directory || checkpoint.number != window->checkpoint().number();
+      if (is_new) checkpoint.regular_message.clear();  // of an attempt before
+      checkpoint.directory = directory;
+      checkpoint.number = window->checkpoint().number();
+      checkpoint.step = window->checkpoint().step();
+      checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
+          std::chrono::duration<double>(std::min(window->checkpoint().complete_unix_seconds(), 9e9)))));
+      checkpoint.bytes = window->checkpoint().bytes();
+      checkpoint.rows = window->checkpoint().rows();
+    }
+  }
+  if (const auto& interval = progression.requests.default_interval) {
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.interval_seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval).count();
+  } else if (status.checkpoint && observed.job.spec.checkpoint.interval_seconds) {
+    status.checkpoint->interval_seconds.reset();
+  }
+  if (const auto took = LastCheckpointTook(observed); took && status.checkpoint && !status.checkpoint->time.empty()) {
+    status.checkpoint->seconds = Seconds(*took);
+  }
+  if (const auto& answer = progression.requests.checkpoint) {
+    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    checkpoint.request = answer->request;
+    checkpoint.message = FitText(answer->problem, 1024);
+  }
+}
+
+}  // namespace attune::controller
