@@ -56,6 +56,15 @@ void AppendJobs(const std::vector<JobMetrics>& jobs, std::vector<MetricFamily>& 
       [](const JobMetrics& job) { return std::optional(job.samples_per_second); });
   add("attune_job_workers", "Workers that take part, as the coordinator counts them.",
       [](const JobMetrics& job) { return std::optional(job.workers); });
+  MetricFamily resizes = Family(MetricType::Gauge, "attune_job_pods_resizing",
+                                "Pods that have not been given the cpu and memory asked for, by what is in the way.");
+  for (const JobMetrics& job : jobs) {
+    for (const auto& [state, count] : {std::pair("none", job.resizing), std::pair("deferred", job.resize_deferred),
+                                       std::pair("infeasible", job.resize_infeasible)}) {
+      Add(resizes, {{"job", job.name}, {"namespace", job.name_space}, {"state", state}}, count);
+    }
+  }
+  families.push_back(std::move(resizes));
 }
 
 void AppendQueue(const kube::WorkQueueMetrics& queue, std::vector<MetricFamily>& families) {

@@ -16,6 +16,8 @@ struct JobMetrics {
   std::optional<double> loss;  // nothing: no window has one
   double samples_per_second = 0;
   double workers = 0;  // as the coordinator counts them
+  // Pods that were asked to be resized and have not been given it yet, by what their machine says.
+  double resizing = 0, resize_deferred = 0, resize_infeasible = 0;
 };
 
 struct OperatorMetrics {

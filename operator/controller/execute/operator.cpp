@@ -295,12 +295,20 @@ std::string OperatorImpl::MetricsText() const {
     const std::string name_space(kube::Namespace(*job)), name(kube::Name(*job));
     const telemetry::JobSample sample = store_->Sample({name_space, name, std::string(kube::Uid(*job))}, time_.Now());
     const Json& fraction = kube::At(*job, {"status", "progress", "fraction"});
-    values.jobs.push_back({.name_space = name_space,
-                           .name = name,
-                           .progress = fraction.is_number() ? fraction.get<double>() : 0,
-                           .loss = sample.loss,
-                           .samples_per_second = sample.rate,
-                           .workers = sample.job ? static_cast<double>(sample.job->workers()) : 0});
+    JobMetrics& shown =
+        values.jobs.emplace_back(JobMetrics{.name_space = name_space,
+                                            .name = name,
+                                            .progress = fraction.is_number() ? fraction.get<double>() : 0,
+                                            .loss = sample.loss,
+                                            .samples_per_second = sample.rate,
+                                            .workers = sample.job ? static_cast<double>(sample.job->workers()) : 0});
+    for (const kube::Snapshot& pod : pods_.ByLabel(name)) {
+      const PodResize resize = ObservePod(*pod).resize;
+      if (kube::Namespace(*pod) != name_space || !resize.record.any() || resize.record.done) continue;
+      ++(resize.state == ResizeState::kDeferred     ? shown.resize_deferred
+         : resize.state == ResizeState::kInfeasible ? shown.resize_infeasible
+                                                    : shown.resizing);
+    }
   }
   values.queue = queue_.metrics();
   values.reconcile_errors = errors_;

@@ -34,6 +34,14 @@ attune_job_samples_per_second{job="b",namespace="t\"e\\a\nm"} 0
 # TYPE attune_job_workers gauge
 attune_job_workers{job="a",namespace="default"} 3
 attune_job_workers{job="b",namespace="t\"e\\a\nm"} 0
+# HELP attune_job_pods_resizing Pods that have not been given the cpu and memory asked for, by what is in the way.
+# TYPE attune_job_pods_resizing gauge
+attune_job_pods_resizing{job="a",namespace="default",state="none"} 5
+attune_job_pods_resizing{job="a",namespace="default",state="deferred"} 6
+attune_job_pods_resizing{job="a",namespace="default",state="infeasible"} 7
+attune_job_pods_resizing{job="b",namespace="t\"e\\a\nm",state="none"} 0
+attune_job_pods_resizing{job="b",namespace="t\"e\\a\nm",state="deferred"} 0
+attune_job_pods_resizing{job="b",namespace="t\"e\\a\nm",state="infeasible"} 0
 # HELP attune_workqueue_depth Jobs waiting to be reconciled.
 # TYPE attune_workqueue_depth gauge
 attune_workqueue_depth 4
@@ -83,7 +91,10 @@ OperatorMetrics Values() {
                   .progress = 0.1,
                   .loss = 2.125,
                   .samples_per_second = 353123.456,
-                  .workers = 3},
+                  .workers = 3,
+                  .resizing = 5,
+                  .resize_deferred = 6,
+                  .resize_infeasible = 7},
                  {.name_space = "t\"e\\a\nm", .name = "b", .progress = 1, .loss = {}}};
   values.queue = {.depth = 4,
                   .delayed = 5,
