@@ -93,7 +93,8 @@ std::string HeadText(const api::TrainingJob& job) {
   std::string text = job.name + ": tuning " + ToString(job.spec.tuning.mode);
   if (status.stage != ToString(job.spec.tuning.mode) && !HasEnded(job.status)) text += ", " + status.stage;
   if (status.servers > 0)
-    text += " at " + controller::ToString({status.servers, status.workers, status.threads, status.slack});
+    text += " at " + controller::ToString({status.servers, status.workers, status.threads, status.slack,
+                                           status.worker_millicores, status.server_millicores});
   const std::string changes = std::to_string(status.changes) + (status.changes == 1 ? " change" : " changes");
   if (HasEnded(job.status)) return text + ", " + changes + "; the job has ended\n";
   text += ", " + changes + " so far\n";
@@ -101,7 +102,8 @@ std::string HeadText(const api::TrainingJob& job) {
   if (status.recommended_servers) {
     text += "Recommended: " +
             controller::ToString({*status.recommended_servers, status.recommended_workers.value_or(0),
-                                  status.recommended_threads, status.recommended_slack}) +
+                                  status.recommended_threads, status.recommended_slack,
+                                  status.recommended_worker_millicores, status.recommended_server_millicores}) +
             "\n";
   }
   return text + "Now: " + status.message + "\n";
@@ -117,6 +119,8 @@ Json HeadJson(const api::TrainingJob& job) {
   if (status.servers > 0) object["setting"] = {{"servers", status.servers}, {"workers", status.workers}};
   if (status.threads) object["setting"]["threads"] = *status.threads;
   if (status.slack) object["setting"]["slack"] = *status.slack;
+  if (status.worker_millicores) object["setting"]["workerMillicores"] = *status.worker_millicores;
+  if (status.server_millicores) object["setting"]["serverMillicores"] = *status.server_millicores;
   if (HasEnded(job.status)) object["ended"] = true;
   if (status.remaining_seconds && !HasEnded(job.status)) {
     object["remaining"] = {{"low", status.remaining_low.value_or(0)},
@@ -128,6 +132,10 @@ Json HeadJson(const api::TrainingJob& job) {
                                 {"workers", status.recommended_workers.value_or(0)}};
     if (status.recommended_threads) object["recommendation"]["threads"] = *status.recommended_threads;
     if (status.recommended_slack) object["recommendation"]["slack"] = *status.recommended_slack;
+    if (status.recommended_worker_millicores)
+      object["recommendation"]["workerMillicores"] = *status.recommended_worker_millicores;
+    if (status.recommended_server_millicores)
+      object["recommendation"]["serverMillicores"] = *status.recommended_server_millicores;
   }
   object["decisions"] = Json::array();
   return object;

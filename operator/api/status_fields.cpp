@@ -181,11 +181,17 @@ void AddTuningStatus(std::vector<Field>& fields) {
   add("slack",
       "Lead of the fastest over the slowest worker it wants (0 BSP, 1000000 Async); absent: not its to choose.",
       &TuningStatus::slack);
+  add("workerMillicores", "CPU limit of each worker it wants; absent: not its to choose.",
+      &TuningStatus::worker_millicores);
+  add("serverMillicores", "CPU limit of each server it wants; absent: not its to choose.",
+      &TuningStatus::server_millicores);
   text("since", "Since when it is at this stage, RFC 3339.", &TuningStatus::since);
   add("recommendedServers", "What it would choose.", &TuningStatus::recommended_servers);
   add("recommendedWorkers", "What it would choose.", &TuningStatus::recommended_workers);
   add("recommendedThreads", "What it would choose.", &TuningStatus::recommended_threads);
   add("recommendedSlack", "What it would choose.", &TuningStatus::recommended_slack);
+  add("recommendedWorkerMillicores", "What it would choose.", &TuningStatus::recommended_worker_millicores);
+  add("recommendedServerMillicores", "What it would choose.", &TuningStatus::recommended_server_millicores);
   add("remainingLowSeconds", "Remaining time, lower end of a 90 % interval.", &TuningStatus::remaining_low);
   add("remainingSeconds", "Remaining time at the best setting known.", &TuningStatus::remaining_seconds);
   add("remainingHighSeconds", "Its upper end.", &TuningStatus::remaining_high);

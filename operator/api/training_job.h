@@ -270,7 +270,9 @@ struct TuningStatus {
   int32_t servers = 0, workers = 0;       // the setting it wants now; 0: none yet
   std::string since;                      // RFC 3339, of the stage
   std::optional<int32_t> threads, slack;  // likewise; absent: not its to choose
+  std::optional<int32_t> worker_millicores, server_millicores;  // of one pod; likewise
   std::optional<int32_t> recommended_servers, recommended_workers, recommended_threads, recommended_slack;
+  std::optional<int32_t> recommended_worker_millicores, recommended_server_millicores;
   std::optional<double> remaining_low, remaining_seconds, remaining_high;  // 90 % interval
   uint64_t changes = 0;
   std::string state;

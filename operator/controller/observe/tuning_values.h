@@ -16,9 +16,11 @@ struct JobSetting {
   int32_t servers = 0, workers = 0;
   std::optional<int32_t> threads = {};  // of each worker; absent: its program offers none
   std::optional<int32_t> slack = {};    // see tuner/knob.h; absent: the manifest does not allow it
+  // Limits of CPU of one pod; absent: spec.*.resources.cpu gives the tuner no range.
+  std::optional<int32_t> worker_millicores = {}, server_millicores = {};
   friend bool operator==(const JobSetting&, const JobSetting&) = default;
 };
-std::string ToString(const JobSetting& setting);  // "2 servers, 4 workers, 3 threads each, BSP"
+std::string ToString(const JobSetting& setting);  // "2 servers, 4 workers, 3 threads each, BSP, 1250m cpu per worker"
 // What a merge patch of a job's spec changes to get there.
 kube::Json SpecPatch(const JobSetting& setting);
 
@@ -28,6 +30,7 @@ struct NodeFigures {
   double requests = 0;      // per second, of servers
   double step_seconds = 0;  // mean, of workers, without waiting for the pace
   double wait_share = 0;    // of its time, of workers: waiting for rows
+  double throttled = 0;     // share of its time that its quota of CPU held it up
 };
 
 // What one look at the job shows. Counters may begin again when the operator does.

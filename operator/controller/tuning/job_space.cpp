@@ -21,6 +21,13 @@ tuner::KnobRange SlackRange(const api::KnobPolicy& policy) {
   return {.name = "slack", .low = std::min(policy.min.value_or(0), most), .high = most};
 }
 
+// Between the limits of one pod, which the present figure need not keep to.
+tuner::KnobRange CpuRange(const char* name, std::optional<int32_t> JobSetting::*cpu, const TuningInput& input) {
+  const tuner::KnobRecord& knob = *tuner::FindKnob(name);
+  const int32_t high = std::clamp((input.high.*cpu).value_or(knob.high), knob.low, knob.high);
+  return {.name = name, .low = std::clamp((input.low.*cpu).value_or(knob.low), knob.low, high), .high = high};
+}
+
 std::vector<std::pair<const char*, std::optional<int32_t>>> Pins(const api::Tuning& policy) {
   return {{"servers", policy.servers.pinned},
           {"workers", policy.workers.pinned},
@@ -51,9 +58,12 @@ bool AllowsSlack(const TuningInput& input) {
 }
 
 tuner::Setting ToSetting(const JobSetting& from) {
-  tuner::Setting setting{from.servers};
+  tuner::Setting setting;
+  if (from.server_millicores) setting.push_back(*from.server_millicores);
+  setting.push_back(from.servers);
   if (from.slack) setting.push_back(*from.slack);
   if (from.threads) setting.push_back(*from.threads);
+  if (from.worker_millicores) setting.push_back(*from.worker_millicores);
   setting.push_back(from.workers);
   return setting;
 }
@@ -66,7 +76,9 @@ JobSetting FromSetting(const tuner::SearchSpace& space, const tuner::Setting& fr
   return {.servers = value("servers").value_or(0),
           .workers = value("workers").value_or(0),
           .threads = value("threads"),
-          .slack = value("slack")};
+          .slack = value("slack"),
+          .worker_millicores = value("worker_millicores"),
+          .server_millicores = value("server_millicores")};
 }
 
 tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max) {
@@ -76,11 +88,15 @@ tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max) {
   const int32_t least_servers = std::max(input.low.servers, input.backups > 0 ? 2 : 1);
   const JobSetting& now = input.wanted;
   // By name, as what is saved of a tuner lists them.
+  if (now.server_millicores)
+    space.knobs.push_back(CpuRange("server_millicores", &JobSetting::server_millicores, input));
   space.knobs.push_back(fixed_servers
                             ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
                             : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers));
   if (now.slack) space.knobs.push_back(SlackRange(input.policy.slack));
   if (now.threads) space.knobs.push_back(RangeOf("threads", input.policy.threads, 1, threads_max, *now.threads));
+  if (now.worker_millicores)
+    space.knobs.push_back(CpuRange("worker_millicores", &JobSetting::worker_millicores, input));
   space.knobs.push_back(
       in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
                : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers));
@@ -106,13 +122,13 @@ std::optional<tuner::Ending> EndingOf(const TuningInput& input) {
 }
 
 std::string WhyNothingToTry(const TuningInput& input) {
-  const bool none_in_place =
-      input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads && !input.wanted.slack;
+  const bool none_in_place = input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads &&
+                             !input.wanted.slack && !input.wanted.worker_millicores && !input.wanted.server_millicores;
   return AnyPinned(input.policy)
              ? "nothing is left to try: " + PinnedText(input.policy) + "; `attune tune unpin` frees what is pinned"
          : none_in_place
              ? "this job has no knob that can be changed without other pods: its program offers no threads "
-               "(OfferThreads), and spec.tuning.slack allows no other pace"
+               "(OfferThreads), spec.tuning.slack allows no other pace, and spec.workers.resources.cpu names no max"
              : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own ranges "
                "(spec.tuning)";
 }

@@ -25,6 +25,7 @@ NodeFigures FiguresOf(const telemetry::PodSample& pod) {
   NodeFigures figures;
   if (usage.cpu_limit_cores() > 0 && usage.window_seconds() > 0)
     figures.cpu = usage.cpu_seconds() / (usage.window_seconds() * usage.cpu_limit_cores());
+  if (usage.window_seconds() > 0) figures.throttled = std::min(1.0, usage.throttled_seconds() / usage.window_seconds());
   if (usage.memory_limit_bytes() > 0)
     figures.memory = static_cast<double>(usage.memory_bytes()) / static_cast<double>(usage.memory_limit_bytes());
   if (seconds > 0 && window.has_server())

@@ -15,12 +15,6 @@ namespace {
 // because the tuner may have been asked later.
 constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
 
-const char* StageName(bool paused, bool moving, bool trial, bool learning) {
-  if (paused) return "Paused";
-  if (learning) return "Learning";
-  return moving ? "Moving" : trial ? "Trying" : "Keeping";
-}
-
 }  // namespace
 
 // Knobs that are not the tuner's to choose in this job are left out of its settings.
@@ -360,35 +354,6 @@ void TuningLoop::ReportOutcomes(TuningOutput& output) {
     output.events.push_back(
         {record.verdict == tuner::Verdict::kCrashed, kEventTuningOutcome, tuner::Explain(record, tuner_->space())});
   }
-}
-
-void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) const {
-  api::TuningStatus& status = output.status;
-  if (stage_ == Stage::kDone) {
-    status.stage = tuner_ ? "Finished" : "Unavailable";
-  } else {
-    status.stage = StageName(input.policy.paused, stage_ == Stage::kMoving, trial_, stage_ == Stage::kLearning);
-  }
-  status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, 1024);
-  if (tuner_) {
-    status.servers = here_.servers;
-    status.workers = here_.workers;
-    status.threads = here_.threads;
-    status.slack = here_.slack;
-  }
-  if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
-    status.recommended_servers = recommended_->servers;
-    status.recommended_workers = recommended_->workers;
-    status.recommended_threads = recommended_->threads;
-    status.recommended_slack = recommended_->slack;
-  }
-  if (remaining_) {  // as of the last decision: what changes with the clock alone would be written again and again
-    status.remaining_low = remaining_->low;
-    status.remaining_seconds = remaining_->mid;
-    status.remaining_high = remaining_->high;
-  }
-  status.changes = changes_;
-  status.state = state_;
 }
 
 std::optional<tuner::HistoryEntry> TuningLoop::Summary() const {

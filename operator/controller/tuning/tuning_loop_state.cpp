@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "operator/controller/observe/text.h"
 #include "operator/controller/tuning/tuning_loop.h"
 #include "operator/tuner/records/record_json.h"
 
@@ -14,7 +15,8 @@ constexpr int kStateVersion = 1;
 
 Json ToJson(const std::optional<int32_t>& value) { return value ? Json(*value) : Json(); }
 Json ToJson(const JobSetting& setting) {
-  return Json::array({setting.servers, setting.workers, ToJson(setting.threads), ToJson(setting.slack)});
+  return Json::array({setting.servers, setting.workers, ToJson(setting.threads), ToJson(setting.slack),
+                      ToJson(setting.worker_millicores), ToJson(setting.server_millicores)});
 }
 JobSetting SettingFromJson(const Json& json) {
   const auto optional = [&](size_t i) {  // an operator before this one knew the first two
@@ -23,7 +25,9 @@ JobSetting SettingFromJson(const Json& json) {
   return {.servers = json.at(0).get<int32_t>(),
           .workers = json.at(1).get<int32_t>(),
           .threads = optional(2),
-          .slack = optional(3)};
+          .slack = optional(3),
+          .worker_millicores = optional(4),
+          .server_millicores = optional(5)};
 }
 
 // The newest `count`.
@@ -44,7 +48,46 @@ std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
   return story;
 }
 
+const char* StageName(bool paused, bool moving, bool trial, bool learning) {
+  if (paused) return "Paused";
+  if (learning) return "Learning";
+  return moving ? "Moving" : trial ? "Trying" : "Keeping";
+}
+
 }  // namespace
+
+void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) const {
+  api::TuningStatus& status = output.status;
+  if (stage_ == Stage::kDone) {
+    status.stage = tuner_ ? "Finished" : "Unavailable";
+  } else {
+    status.stage = StageName(input.policy.paused, stage_ == Stage::kMoving, trial_, stage_ == Stage::kLearning);
+  }
+  status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, 1024);
+  if (tuner_) {
+    status.servers = here_.servers;
+    status.workers = here_.workers;
+    status.threads = here_.threads;
+    status.slack = here_.slack;
+    status.worker_millicores = here_.worker_millicores;
+    status.server_millicores = here_.server_millicores;
+  }
+  if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
+    status.recommended_servers = recommended_->servers;
+    status.recommended_workers = recommended_->workers;
+    status.recommended_threads = recommended_->threads;
+    status.recommended_slack = recommended_->slack;
+    status.recommended_worker_millicores = recommended_->worker_millicores;
+    status.recommended_server_millicores = recommended_->server_millicores;
+  }
+  if (remaining_) {  // as of the last decision: what changes with the clock alone would be written again and again
+    status.remaining_low = remaining_->low;
+    status.remaining_seconds = remaining_->mid;
+    status.remaining_high = remaining_->high;
+  }
+  status.changes = changes_;
+  status.state = state_;
+}
 
 std::string TuningLoop::Save() const {
   Json json = {{"version", kStateVersion},
