@@ -1,7 +1,9 @@
 #include "operator/controller/tuning/tuning_input.h"
 
 #include <algorithm>
+#include <limits>
 
+#include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/requests.h"
@@ -63,6 +65,10 @@ void AddPods(const Observed& observed, Now now, TuningInput& input) {
   if (stale_steps > 0) input.staleness = stale_sum / stale_steps;
 }
 
+int32_t ToInt(int64_t millicores) {
+  return static_cast<int32_t>(std::clamp<int64_t>(millicores, 0, std::numeric_limits<int32_t>::max()));
+}
+
 // As many workers as are wanted report steps.
 bool AllWorkersTrain(const Observed& observed, const WorkersView& workers, Now now) {
   return std::ranges::all_of(workers.by_index, [&](const ObservedPod* pod) {
@@ -99,6 +105,37 @@ bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
     const v1::WorkerWindow& worker = pod.window.worker();
     const bool obeys = IsFresh(pod, now) && static_cast<int32_t>(worker.threads_max()) >= *spec.worker_threads;
     return !obeys || static_cast<int32_t>(worker.threads()) == *spec.worker_threads;
+  });
+}
+
+// The limit of CPU that the spec asks for; nothing where it gives the tuner no range, or pods have no limit.
+std::optional<int32_t> CpuOf(const api::TrainingJob& job, RoleName role) {
+  const api::ResourceTarget& cpu = RoleOf(job, role).resources.cpu;
+  if (!cpu.max) return std::nullopt;
+  const std::optional<int64_t> limit = cpu.target ? cpu.target : StatedFigures(job, role).cpu.limit;
+  return limit ? std::optional<int32_t>(ToInt(*limit)) : std::nullopt;
+}
+
+void AddCpuKnobs(const Observed& observed, TuningInput& input) {
+  const bool unsupported = std::ranges::any_of(
+      observed.blocked, [](const BlockedAct& act) { return act.reason == kReasonResizeNotSupported; });
+  if (unsupported) return;
+  const api::TrainingJob& job = observed.job;
+  const auto add = [&](RoleName role, std::optional<int32_t> JobSetting::*cpu) {
+    input.wanted.*cpu = CpuOf(job, role);
+    if (!(input.wanted.*cpu)) return;
+    const api::ResourceTarget& limits = RoleOf(job, role).resources.cpu;
+    if (limits.min) input.low.*cpu = ToInt(*limits.min);
+    input.high.*cpu = ToInt(*limits.max);
+  };
+  add(RoleName::kWorker, &JobSetting::worker_millicores);
+  add(RoleName::kServer, &JobSetting::server_millicores);
+}
+
+// No pod is still on the way to the limit that it is to have.
+bool HaveTheirCpu(const std::vector<const ObservedPod*>& pods, const std::optional<int32_t>& millicores) {
+  return !millicores || std::ranges::all_of(pods, [&](const ObservedPod* pod) {
+    return pod != nullptr && IsSettled(pod->resize) && pod->resize.asked.cpu.limit == *millicores;
   });
 }
 
@@ -145,6 +182,7 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.switches_modes = job.status.abilities && job.status.abilities->synchronization_modes;
   input.backups = job.spec.backups;
   input.elastic_servers = servers.elastic;
+  AddCpuKnobs(observed, input);
   const v1::JobWindow* window = CurrentWindow(observed);
   input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;
   if (window != nullptr) {
@@ -156,7 +194,9 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
     input.settled = servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
                     workers.ready == input.wanted.workers &&
                     static_cast<int32_t>(MemberCount(*window)) == input.wanted.servers &&
-                    AllWorkersTrain(observed, workers, now) && InForce(observed, *window, now);
+                    AllWorkersTrain(observed, workers, now) && InForce(observed, *window, now) &&
+                    HaveTheirCpu(servers.by_index, input.wanted.server_millicores) &&
+                    HaveTheirCpu(workers.by_index, input.wanted.worker_millicores);
   }
   input.steps = observed.sample.steps;
   input.loss_sum = observed.sample.loss_sum;

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <string>
 #include <functional>
+#include <string>
 
 namespace attune::controller {
 namespace {
@@ -63,6 +63,15 @@ TEST(JobSpaceTest, EachKnobHasTheRangeThatItsRoleAndThePolicyAllow) {
          input.wanted.threads = 2;
        },
        "servers 2-2 threads 1-8 workers 3-3 at 2 2 3"},
+      {"limits of CPU, each between its bounds",
+       [](TuningInput& input) {
+         input.wanted.worker_millicores = 500;
+         input.wanted.server_millicores = 250;
+         input.low.worker_millicores = 100;
+         input.high.worker_millicores = 4000;
+         input.high.server_millicores = 2000;
+       },
+       "server_millicores 50-2000 servers 1-16 worker_millicores 100-4000 workers 1-16 at 250 2 500 3"},
       {"a pace that the manifest allows",
        [](TuningInput& input) {
          input.policy.slack.max = 4;
@@ -75,6 +84,18 @@ TEST(JobSpaceTest, EachKnobHasTheRangeThatItsRoleAndThePolicyAllow) {
     row.change(input);
     EXPECT_EQ(Text(SpaceOf(input, 8)), row.expected) << row.name;
   }
+}
+
+TEST(JobSpaceTest, ASettingComesBackFromTheTunersNumbers) {
+  TuningInput input = Elastic();
+  input.wanted = {.servers = 2, .workers = 3, .threads = 4, .worker_millicores = 500, .server_millicores = 250};
+  input.high.worker_millicores = input.high.server_millicores = 1000;
+  const auto space = tuner::SearchSpace::Create(SpaceOf(input, 8));
+  ASSERT_TRUE(space.ok()) << space.status();
+  EXPECT_EQ(FromSetting(*space, ToSetting(input.wanted)), input.wanted);
+  EXPECT_EQ(ToString(input.wanted), "2 servers, 3 workers, 4 threads each, 500m cpu per worker, 250m cpu per server");
+  EXPECT_EQ(SpecPatch(input.wanted)["workers"]["resources"]["cpu"]["target"], "500m");
+  EXPECT_EQ(SpecPatch(input.wanted)["servers"]["resources"]["cpu"]["target"], "250m");
 }
 
 TEST(JobSpaceTest, ThePaceIsTheTunersOnlyWhereTheManifestNamesARangeAndThePlatformSwitches) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <optional>
+
 namespace attune::controller {
 namespace {
 
@@ -96,6 +99,52 @@ TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
   EXPECT_TRUE(input().switches_modes);
   observed.sample.pods = {Worker("w0", now.monotonic, 8, 1, 1)};
   EXPECT_EQ(input().threads_max, 0) << "this program offers none";
+}
+
+TEST(TuningInput, TheLimitOfCpuIsAKnobWhereTheSpecGivesARangeAndPodsHaveALimit) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  struct Row {
+    const char* name;
+    std::function<void(Observed&)> change;
+    std::optional<int32_t> expected;
+  };
+  const auto limit_of_template = [](Observed& observed) {
+    observed.job.spec.workers.pod_template = kube::Json::parse(
+        R"({"spec": {"containers": [{"name": "worker", "resources": {"limits": {"cpu": "750m"}}}]}})");
+  };
+  const Row rows[] = {
+      {"no range", [&](Observed& observed) { limit_of_template(observed); }, std::nullopt},
+      {"a range, pods without a limit", [](Observed& observed) { observed.job.spec.workers.resources.cpu.max = 4000; },
+       std::nullopt},
+      {"the template's limit",
+       [&](Observed& observed) {
+         limit_of_template(observed);
+         observed.job.spec.workers.resources.cpu.max = 4000;
+       },
+       750},
+      {"the target counts before the template",
+       [&](Observed& observed) {
+         limit_of_template(observed);
+         observed.job.spec.workers.resources.cpu = {.min = 100, .max = 4000, .target = 1250};
+       },
+       1250},
+      {"a cluster that cannot resize",
+       [&](Observed& observed) {
+         observed.job.spec.workers.resources.cpu = {.max = 4000, .target = 1250};
+         observed.blocked = {{"ResizePod a-worker-0", kReasonResizeNotSupported, "update the cluster"}};
+       },
+       std::nullopt},
+  };
+  for (const Row& row : rows) {
+    Observed observed;
+    row.change(observed);
+    const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+    const TuningInput input =
+        MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
+    EXPECT_EQ(input.wanted.worker_millicores, row.expected) << row.name;
+    EXPECT_EQ(input.wanted.server_millicores, std::nullopt) << row.name;
+    if (row.expected) EXPECT_EQ(input.high.worker_millicores, 4000) << row.name;
+  }
 }
 
 TEST(TuningInput, ANodeWithoutLimitsHasNoShares) {
