@@ -180,14 +180,16 @@ bool Tuner::IsBearable(const View& view, int id) const {
   return GainOver(view, id, view.current).mean >= std::log1p(-kFirstLookLossMax);
 }
 
-// The setting of medium size, with every knob turned. Where that is expected to be slower than now, the nearest to it
-// that is not; a knob that it leaves as it is costs an octave. None: the present one.
+// The setting of medium size, with every knob turned. Where that is expected to be slower than now, or to ask more of a
+// pod than is known to fit, the nearest to it that is not; a knob that it leaves as it is costs an octave. None: the
+// present one.
 int Tuner::FirstLook(const View& view, const Setting& medium) const {
   const Setting& current = space_.setting(view.current);
   Setting turned = medium;
   TurnEveryKnob(current, turned);
   const int wanted = space_.Nearest(turned);
-  if (wanted == view.current || IsBearable(view, wanted)) return wanted;
+  const bool risky = view.crash[static_cast<size_t>(wanted)] >= kDesignCrashMax;
+  if (wanted == view.current || (!risky && IsBearable(view, wanted))) return wanted;
   const int center = space_.Nearest(medium);
   const auto slack = space_.KnobIndex("slack");
   int best = view.current;

@@ -86,7 +86,9 @@ Json Save(const MemoryModel::Dump& dump) {
           {"worker_seen", dump.worker_seen},
           {"crashed", dump.crashed},
           {"low", dump.low},
-          {"high", dump.high}};
+          {"high", dump.high},
+          {"most", dump.most ? Json{dump.most->rows, dump.most->requests, dump.most->threads} : Json(nullptr)},
+          {"silent", dump.silent}};
 }
 
 MemoryModel::Dump LoadMemory(const Json& json, const SearchSpace& space) {
@@ -100,6 +102,9 @@ MemoryModel::Dump LoadMemory(const Json& json, const SearchSpace& space) {
   dump.crashed = json.at("crashed").get<std::vector<int>>();
   dump.low = json.at("low").get<std::vector<double>>();
   dump.high = json.at("high").get<std::vector<double>>();
+  if (const auto most = json.find("most"); most != json.end() && most->is_array())
+    dump.most = {most->at(0).get<double>(), most->at(1).get<double>(), most->at(2).get<double>()};
+  dump.silent = json.value("silent", 0.0);
   const auto knobs = static_cast<size_t>(space.knob_count());
   const bool fits =
       (dump.low.empty() || dump.low.size() == knobs) && dump.low.size() == dump.high.size() &&

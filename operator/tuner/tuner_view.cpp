@@ -13,6 +13,8 @@ namespace {
 constexpr double kShortHorizonWindows = 40;
 constexpr double kWideInterval = 30;
 constexpr double kTail = 0.05;
+// Of a setting that asks more of a pod than any that ran, before a pod's memory is known: too much for a trial.
+constexpr double kUnknownRisk = 0.25;
 // No real curve is exactly one of ours: 90 % of jobs end within what holds for 95 % of our curves.
 constexpr double kCurveTail = 0.025;
 
@@ -170,7 +172,9 @@ Tuner::View Tuner::Look(double now, int current) const {
   view.windows.assign(n, 0);
   for (int id = 0; id < space_.size(); ++id) {
     view.staleness[static_cast<size_t>(id)] = ExpectedStaleness(id);
-    view.crash[static_cast<size_t>(id)] = job_.parts.crash_rule ? memory_.CrashProbability(space_, id) : 0;
+    if (!job_.parts.crash_rule) continue;
+    const bool beyond = memory_.BeyondEvidence(space_, id, current);
+    view.crash[static_cast<size_t>(id)] = std::max(memory_.CrashProbability(space_, id), beyond ? kUnknownRisk : 0);
   }
   for (const Block& block : blocks_.blocks()) {
     if (block.source == 0) view.windows[static_cast<size_t>(block.setting)] += block.windows;

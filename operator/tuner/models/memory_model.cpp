@@ -10,6 +10,7 @@
 namespace attune::tuner {
 namespace {
 
+constexpr std::string_view kServerMemory = "server_memory_mib", kWorkerMemory = "worker_memory_mib";
 constexpr double kNoise = 0.03;
 constexpr double kLimit = 0.97;              // use above which a node is taken for lost
 constexpr double kBlindRisk = 0.025;         // per octave outside of what ran, without telemetry
@@ -23,6 +24,20 @@ double RangeScale(const SearchSpace& space, std::string_view knob, double usual)
   const auto index = space.KnobIndex(knob);
   const double high = index ? space.description().knobs[static_cast<size_t>(*index)].high : usual;
   return high > usual ? usual / high : 1;
+}
+
+// Who waits for whom takes no memory, nor do cores.
+bool TakesNoMemory(std::string_view name) {
+  return name == "slack" || name == "worker_millicores" || name == "server_millicores";
+}
+
+double LimitAtFirst(const SearchSpace& space, std::string_view knob) {
+  const auto index = space.KnobIndex(knob);
+  if (!index) return 1;
+  const SpaceDescription& description = space.description();
+  const auto k = static_cast<size_t>(*index);
+  const bool known = description.current && description.current->size() == description.knobs.size();
+  return std::max(1, known ? (*description.current)[k] : description.knobs[k].high);
 }
 
 }  // namespace
@@ -56,7 +71,17 @@ MemoryModel::MemoryModel(const SearchSpace& space, bool use_telemetry)
       use_telemetry_(use_telemetry),
       server_scale_(RangeScale(space, "servers", 8)),
       worker_scale_(RangeScale(space, "workers", 16)),
-      thread_scale_(RangeScale(space, "threads", 4)) {}
+      thread_scale_(RangeScale(space, "threads", 4)),
+      server_limit_(LimitAtFirst(space, kServerMemory)),
+      worker_limit_(LimitAtFirst(space, kWorkerMemory)) {}
+
+double MemoryModel::ServerShare(const SearchSpace& space, int setting) const {
+  return server_limit_ / std::max(1, space.Value(setting, kServerMemory, 1));
+}
+
+double MemoryModel::WorkerShare(const SearchSpace& space, int setting) const {
+  return worker_limit_ / std::max(1, space.Value(setting, kWorkerMemory, 1));
+}
 
 BayesianLine::Features MemoryModel::ServerFeatures(const SearchSpace& space, int setting) const {
   return {1, 1.0 / std::max(1, space.Value(setting, "servers", 1)), worker_scale_ * space.Value(setting, "workers", 1)};
@@ -68,17 +93,45 @@ BayesianLine::Features MemoryModel::WorkerFeatures(const SearchSpace& space, int
 
 void MemoryModel::Absorb(const SearchSpace& space, int setting, double server_use, double worker_use, double windows) {
   const double weight = std::clamp(windows, 0.25, kWeightMax);
+  if (server_use < 0 && worker_use < 0) silent_windows_ += windows;
   if (server_use >= 0) {
-    server_.Absorb(ServerFeatures(space, setting), server_use, weight);
+    server_.Absorb(ServerFeatures(space, setting), server_use / ServerShare(space, setting), weight);
     server_seen_ = true;
   }
   if (worker_use >= 0) {
-    worker_.Absorb(WorkerFeatures(space, setting), worker_use, weight);
+    worker_.Absorb(WorkerFeatures(space, setting), worker_use / WorkerShare(space, setting), weight);
     worker_seen_ = true;
   }
 }
 
+PodLoad MemoryModel::LoadOf(const SearchSpace& space, int setting) {
+  const auto octaves = [&](std::string_view knob) {
+    return std::log2(static_cast<double>(std::max(1, space.Value(setting, knob, 1))));
+  };
+  return {
+      .rows = -octaves("servers"), .requests = octaves("workers") - octaves("servers"), .threads = octaves("threads")};
+}
+
+bool MemoryModel::BeyondEvidence(const SearchSpace& space, int setting, int current) const {
+  constexpr double kSame = 1e-9, kSilentWindows = 3;
+  if (!use_telemetry_ || silent_windows_ >= kSilentWindows) return false;
+  const PodLoad there = LoadOf(space, setting);
+  PodLoad most = LoadOf(space, current);
+  if (most_) {
+    most = {.rows = std::max(most.rows, most_->rows),
+            .requests = std::max(most.requests, most_->requests),
+            .threads = std::max(most.threads, most_->threads)};
+  }
+  const bool server = there.rows > most.rows + kSame || there.requests > most.requests + kSame;
+  return (!server_seen_ && server) || (!worker_seen_ && there.threads > most.threads + kSame);
+}
+
 void MemoryModel::Ran(const SearchSpace& space, int setting) {
+  const PodLoad load = LoadOf(space, setting);
+  if (!most_) most_ = load;
+  most_ = {.rows = std::max(most_->rows, load.rows),
+           .requests = std::max(most_->requests, load.requests),
+           .threads = std::max(most_->threads, load.threads)};
   if (low_.empty()) {
     low_.assign(static_cast<size_t>(space.knob_count()), 1e9);
     high_.assign(static_cast<size_t>(space.knob_count()), -1e9);
@@ -102,32 +155,36 @@ void MemoryModel::Crashed(const SearchSpace& space, int setting) {
     return mean;
   };
   const auto server = ServerFeatures(space, setting), worker = WorkerFeatures(space, setting);
-  const double server_use = server_seen_ ? expected(server_, server) : 0;
-  const double worker_use = worker_seen_ ? expected(worker_, worker) : 0;
-  if (server_use >= worker_use && server_use < kNeeded) server_.Absorb(server, kNeeded, kWeight);
-  if (worker_use > server_use && worker_use < kNeeded) worker_.Absorb(worker, kNeeded, kWeight);
+  const double server_share = ServerShare(space, setting), worker_share = WorkerShare(space, setting);
+  const double server_use = server_seen_ ? server_share * expected(server_, server) : 0;
+  const double worker_use = worker_seen_ ? worker_share * expected(worker_, worker) : 0;
+  if (server_use >= worker_use && server_use < kNeeded) server_.Absorb(server, kNeeded / server_share, kWeight);
+  if (worker_use > server_use && worker_use < kNeeded) worker_.Absorb(worker, kNeeded / worker_share, kWeight);
 }
 
 double MemoryModel::CrashProbability(const SearchSpace& space, int setting) const {
   double safe = 1;
-  const auto one = [&](const BayesianLine& line, const BayesianLine::Features& features) {
+  const auto one = [&](const BayesianLine& line, const BayesianLine::Features& features, double share) {
     double mean = 0, variance = 0;
     line.Predict(features, mean, variance);
-    safe *= NormalCdf((kLimit - mean) / std::sqrt(variance));
+    safe *= NormalCdf((kLimit - share * mean) / (share * std::sqrt(variance)));
   };
   // Before anything ran, the prior alone says that small settings are safe.
   const bool nothing = low_.empty();
-  if (use_telemetry_ && (server_seen_ || nothing)) one(server_, ServerFeatures(space, setting));
-  if (use_telemetry_ && (worker_seen_ || nothing)) one(worker_, WorkerFeatures(space, setting));
+  if (use_telemetry_ && (server_seen_ || nothing))
+    one(server_, ServerFeatures(space, setting), ServerShare(space, setting));
+  if (use_telemetry_ && (worker_seen_ || nothing))
+    one(worker_, WorkerFeatures(space, setting), WorkerShare(space, setting));
   if (!(use_telemetry_ && (server_seen_ || worker_seen_)) && !low_.empty()) {
     double outside = 0;
     for (int k = 0; k < space.knob_count(); ++k) {
       const auto i = static_cast<size_t>(k);
       const double at = space.Coordinate(setting, k);
       const std::string& name = space.knob_name(k);
-      if (name == "slack") continue;  // who waits for whom takes no memory
+      if (TakesNoMemory(name)) continue;
+      const bool is_limit = name == kServerMemory || name == kWorkerMemory;
       if (name != "workers" && name != "threads") outside += std::max(0.0, low_[i] - at);
-      if (name != "servers") outside += std::max(0.0, at - high_[i]);
+      if (name != "servers" && !is_limit) outside += std::max(0.0, at - high_[i]);
     }
     const double risk = kBlindRisk + kBlindRiskPerCrash * static_cast<double>(crashed_.size());
     safe *= 1 - std::min(0.5, risk * outside);
@@ -142,11 +199,11 @@ bool MemoryModel::Banned(const SearchSpace& space, int setting) const {
       const auto i = static_cast<size_t>(k);
       const int mine = space.setting(setting)[i], theirs = space.setting(crashed)[i];
       const std::string& name = space.knob_name(k);
-      if (name == "servers") {
+      if (name == "servers" || name == kServerMemory || name == kWorkerMemory) {
         as_heavy = mine <= theirs;
       } else if (name == "workers" || name == "threads") {
         as_heavy = mine >= theirs;
-      } else {
+      } else if (name != "worker_millicores" && name != "server_millicores") {
         as_heavy = mine == theirs;
       }
     }
@@ -158,17 +215,17 @@ bool MemoryModel::Banned(const SearchSpace& space, int setting) const {
 double MemoryModel::ServerUse(const SearchSpace& space, int setting) const {
   double mean = 0, variance = 0;
   if (server_seen_) server_.Predict(ServerFeatures(space, setting), mean, variance);
-  return mean;
+  return mean * ServerShare(space, setting);
 }
 
 double MemoryModel::WorkerUse(const SearchSpace& space, int setting) const {
   double mean = 0, variance = 0;
   if (worker_seen_) worker_.Predict(WorkerFeatures(space, setting), mean, variance);
-  return mean;
+  return mean * WorkerShare(space, setting);
 }
 
 MemoryModel::Dump MemoryModel::Save() const {
-  return {server_.dump, worker_.dump, server_seen_, worker_seen_, crashed_, low_, high_};
+  return {server_.dump, worker_.dump, server_seen_, worker_seen_, crashed_, low_, high_, most_, silent_windows_};
 }
 
 void MemoryModel::Load(Dump dump) {
@@ -179,6 +236,8 @@ void MemoryModel::Load(Dump dump) {
   crashed_ = std::move(dump.crashed);
   low_ = std::move(dump.low);
   high_ = std::move(dump.high);
+  most_ = dump.most;
+  silent_windows_ = dump.silent;
 }
 
 }  // namespace attune::tuner

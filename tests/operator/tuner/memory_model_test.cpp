@@ -63,5 +63,59 @@ TEST(MemoryModelTest, WithoutTelemetryTheUnknownIsALittleRisky) {
   EXPECT_GT(far, 2 * near);
 }
 
+// A first look at fewer servers, before any window had said how full they were, ended a job.
+TEST(MemoryModelTest, BeforeAnyReadingNoPodIsAskedToHoldMore) {
+  const SearchSpace space = Space();
+  const MemoryModel memory(space);
+  const int here = *space.Find({4, 4, 2});
+  const struct {
+    const char* what;
+    Setting setting;
+    bool beyond;
+  } cases[] = {{"where it runs", {4, 4, 2}, false},
+               {"more rows for each server", {3, 3, 2}, true},
+               {"more workers for each server", {4, 5, 2}, true},
+               {"more threads of a worker", {4, 4, 3}, true},
+               {"more of everything", {8, 8, 2}, false},
+               {"fewer workers and threads", {4, 1, 1}, false}};
+  for (const auto& [what, setting, beyond] : cases)
+    EXPECT_EQ(memory.BeyondEvidence(space, *space.Find(setting), here), beyond) << what;
+}
+
+TEST(MemoryModelTest, AReadingOfOneSideFreesThatSide) {
+  const SearchSpace space = Space();
+  MemoryModel memory(space);
+  const int here = *space.Find({4, 4, 2}), servers = *space.Find({2, 4, 2}), threads = *space.Find({4, 4, 4});
+  memory.Absorb(space, here, 0.3, -1, 1);
+  memory.Ran(space, here);
+  EXPECT_FALSE(memory.BeyondEvidence(space, servers, here));
+  EXPECT_TRUE(memory.BeyondEvidence(space, threads, here));
+  memory.Absorb(space, here, -1, 0.3, 1);
+  EXPECT_FALSE(memory.BeyondEvidence(space, threads, here));
+}
+
+TEST(MemoryModelTest, WhatRanElsewhereIsNotMoreThanWasHeld) {
+  const SearchSpace space = Space();
+  MemoryModel memory(space);
+  const int here = *space.Find({4, 4, 2}), fewer = *space.Find({2, 2, 2});
+  ASSERT_TRUE(memory.BeyondEvidence(space, fewer, here));
+  memory.Ran(space, fewer);
+  EXPECT_FALSE(memory.BeyondEvidence(space, fewer, here));
+  EXPECT_TRUE(memory.BeyondEvidence(space, *space.Find({1, 1, 2}), here));
+}
+
+TEST(MemoryModelTest, WhereNoReadingEverComesTheRiskIsThatOfTheUnknown) {
+  const SearchSpace space = Space();
+  MemoryModel memory(space);
+  const int here = *space.Find({4, 4, 2}), fewer = *space.Find({2, 4, 2});
+  for (int window = 0; window < 3; ++window) {
+    EXPECT_TRUE(memory.BeyondEvidence(space, fewer, here)) << window;
+    memory.Absorb(space, here, -1, -1, 1);
+    memory.Ran(space, here);
+  }
+  EXPECT_FALSE(memory.BeyondEvidence(space, fewer, here));
+  EXPECT_GT(memory.CrashProbability(space, fewer), 0.02);
+}
+
 }  // namespace
 }  // namespace attune::tuner

@@ -109,7 +109,11 @@ TEST(TunerTest, AFirstLookTurnsEveryKnobThatItCanWithoutHarm) {
     job.costs.pods = 1;
     auto tuner = Tuner::Create(job, priors);
     ASSERT_TRUE(tuner.ok()) << tuner.status();
-    ASSERT_TRUE(tuner->Absorb({.setting = from, .time = 10, .seconds = 10, .steps = 1000}).ok());
+    ASSERT_TRUE(
+        tuner
+            ->Absorb(
+                {.setting = from, .time = 10, .seconds = 10, .steps = 1000, .server_memory = 0.3, .worker_memory = 0.3})
+            .ok());
     EXPECT_EQ(tuner->Decide(10, from).setting, looks_at) << ::testing::PrintToString(from);
   }
 }
@@ -139,6 +143,28 @@ TEST(TunerTest, AFirstLookIsNeverWhereItIsExpectedToBeMuchSlower) {
     }
   }
   EXPECT_GE(looks, 8) << "a look is not given up where one without harm can be had";
+}
+
+// The first question comes before the first report, or the first reports come without memory.
+TEST(TunerTest, BeforeMemoryIsKnownNoPodIsAskedToHoldMore) {
+  for (const Setting& from : {Setting{8, 4, 2}, {8, 16, 4}, {6, 2, 1}, {1, 1, 1}, {8, 1, 1}}) {
+    for (const bool reported : {false, true}) {
+      PriorCache priors;
+      JobDescription job = Job();
+      job.space.knobs = {{"servers", 1, 8}, {"workers", 1, 16}, {"threads", 1, 4}};
+      job.space.current = from;
+      auto tuner = Tuner::Create(job, priors);
+      ASSERT_TRUE(tuner.ok()) << tuner.status();
+      if (reported) {
+        ASSERT_TRUE(tuner->Absorb({.setting = from, .time = 5, .seconds = 5, .steps = 500}).ok());
+      }
+      const Setting to = tuner->Decide(5, from).setting;
+      const std::string text = ::testing::PrintToString(from) + " -> " + ::testing::PrintToString(to);
+      EXPECT_GE(to[0], from[0]) << text;
+      EXPECT_LE(to[1] * from[0], from[1] * to[0]) << text;
+      EXPECT_LE(to[2], from[2]) << text;
+    }
+  }
 }
 
 TEST(DecisionRecordTest, SaysAPredictionOnceAndWhatCameOfIt) {
