@@ -127,14 +127,15 @@ Status Tuner::Absorb(const Report& report) {
                    .loss = value,
                    .staleness = staleness});
   }
+  // Pods are as full as they are, whatever else is in progress at this setting.
+  memory_.Absorb(space_, *id, report.server_memory.value_or(-1), report.worker_memory.value_or(-1), windows);
+  memory_.Ran(space_, *id);
   if (report.during_change) return OkStatus();
 
   blocks_.Absorb({.setting = *id,
                   .time = report.time - *started_,
                   .seconds = report.seconds,
                   .updates = std::max(report.steps, 0.5)});
-  memory_.Absorb(space_, *id, report.server_memory.value_or(-1), report.worker_memory.value_or(-1), windows);
-  memory_.Ran(space_, *id);
   if (report.staleness && job_.mode != SyncMode::Bsp()) {
     staleness_sum_ += *report.staleness * (workers - 1);
     staleness_base_ += (workers - 1) * (workers - 1);

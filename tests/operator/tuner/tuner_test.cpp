@@ -167,6 +167,43 @@ TEST(TunerTest, BeforeMemoryIsKnownNoPodIsAskedToHoldMore) {
   }
 }
 
+// At 5 servers and 4 workers a server is full to 0.88, at 7 and 9 to 0.85: 5 servers with 9 workers need 1.06. The job
+// stayed at 7 and 9 only while it was on its way.
+TEST(TunerTest, MemoryIsReadWhileAChangeIsInProgress) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.space.knobs = {{"servers", 1, 8}, {"workers", 1, 16}};
+  job.space.current = Setting{5, 4};
+  auto tuner = Tuner::Create(job, priors);
+  ASSERT_TRUE(tuner.ok()) << tuner.status();
+  for (int window = 1; window <= 12; ++window) {
+    const bool changing = window > 6;
+    ASSERT_TRUE(tuner
+                    ->Absorb({.setting = changing ? Setting{7, 9} : Setting{5, 4},
+                              .time = 5.0 * window,
+                              .seconds = 5,
+                              .steps = 500,
+                              .server_memory = changing ? 0.85 : 0.88,
+                              .worker_memory = 0.3,
+                              .during_change = changing})
+                    .ok());
+  }
+  EXPECT_NE(tuner->Decide(60, {5, 4}).setting, (Setting{5, 9}));
+  int seen = 0;
+  for (const SettingBelief& belief : tuner->Beliefs(1000)) {
+    if (belief.setting == Setting{5, 9}) {
+      ++seen;
+      EXPECT_GT(belief.crash_probability, Tuner::kTrialCrashMax);
+    } else if (belief.setting == Setting{8, 9}) {
+      ++seen;
+      EXPECT_LT(belief.crash_probability, 0.02) << "it was less full with a server fewer";
+    } else if (belief.setting == Setting{7, 9}) {
+      EXPECT_DOUBLE_EQ(belief.windows, 0) << "its speed is not measured by that";
+    }
+  }
+  EXPECT_EQ(seen, 2);
+}
+
 TEST(DecisionRecordTest, SaysAPredictionOnceAndWhatCameOfIt) {
   const auto space = SearchSpace::Create({.knobs = {{.name = "servers", .low = 1, .high = 2}}});
   ASSERT_TRUE(space.ok());
