@@ -132,7 +132,10 @@ TEST(TunerTest, AFirstLookIsNeverWhereItIsExpectedToBeMuchSlower) {
       job.costs.pods = 1;
       auto tuner = Tuner::Create(job, priors);
       ASSERT_TRUE(tuner.ok()) << tuner.status();
-      ASSERT_TRUE(tuner->Absorb({.setting = from, .time = 10, .seconds = 10, .steps = 1000}).ok());
+      // The first question may come before the first report.
+      if (looks % 2 == 0) {
+        ASSERT_TRUE(tuner->Absorb({.setting = from, .time = 10, .seconds = 10, .steps = 1000}).ok());
+      }
       tuner->Decide(10, from);
       if (tuner->records().empty()) continue;
       const DecisionRecord& first = tuner->records().front();
