@@ -159,6 +159,12 @@ Status TakeGoal(const Json& json, Goal& goal) {
   RETURN_IF_ERROR(TakeNumber(json, "max_seconds", goal.max_seconds));
   RETURN_IF_ERROR(TakeNumber(json, "steps_per_epoch", goal.steps_per_epoch));
   RETURN_IF_ERROR(TakeNumber(json, "target", goal.target));
+  if (const Json* better = Field(json, "better")) {
+    const std::string word = better->is_string() ? better->get<std::string>() : "";
+    if (word != "higher" && word != "lower")
+      return Bad("goal.better must be higher or lower, and is of a metric; found " + Shown(*better));
+    goal.metric_falls = word == "lower";
+  }
   if (goal.kind == GoalKind::kSteps && Field(json, "target") == nullptr) goal.target = goal.max_steps;
   return OkStatus();
 }
@@ -246,6 +252,7 @@ Json ToJson(const JobDescription& job) {
   for (const auto& [name, kind] : kGoals) {
     if (kind == job.goal.kind) goal["kind"] = name;
   }
+  if (job.goal.metric_falls) goal["better"] = "lower";
   const auto add_finite = [&](const char* name, double value) {
     if (std::isfinite(value)) goal[name] = value;
   };

@@ -115,7 +115,7 @@ Status Tuner::Absorb(const Report& report) {
       job_.mode == SyncMode::Bsp() ? workers - 1 : report.staleness.value_or(ExpectedStaleness(*id));
   const std::optional<double> loss = job_.goal.kind == GoalKind::kMetric ? report.metric : report.loss_mean;
   double value = loss.value_or(std::nan(""));
-  if (job_.goal.kind == GoalKind::kMetric) value = std::max(2 * job_.goal.target, 1.0) - value;  // falls as it rises
+  if (job_.goal.kind == GoalKind::kMetric) value = LossOf(value);
   const bool has_loss = std::isfinite(value) && value > 0;
   const double windows = report.seconds / job_.window_seconds;
   if (!has_loss) {

@@ -37,7 +37,7 @@ struct DesignPoint;
 
 enum class GoalKind {
   kLoss,    // reach a loss, from above
-  kMetric,  // reach a metric, from below
+  kMetric,  // reach a metric: from below, or from above where it falls
   kSteps,   // make a number of updates; without a bound where max_seconds is one
   kEpochs,  // the same in passes over the data
 };
@@ -48,6 +48,7 @@ struct Goal {
   double max_steps = std::numeric_limits<double>::infinity();    // the job ends there at the latest
   double max_seconds = std::numeric_limits<double>::infinity();  // the same, since the first report began
   double steps_per_epoch = 0;                                    // for kEpochs, > 0
+  bool metric_falls = false;                                     // for kMetric: less is better, and never below 0
 };
 
 // When a job ends at the latest, from now on.
@@ -224,6 +225,7 @@ class Tuner {
   Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, const Why& why);
   void CloseRecord(const View& view, int next, DecisionKind kind);
   double ExpectedStaleness(int id) const;
+  double LossOf(double metric) const;
   double StepsToGo() const;
   double SecondsToGo(double now, double seconds_per_update) const;
 

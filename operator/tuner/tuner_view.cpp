@@ -52,6 +52,11 @@ double Tuner::ExpectedStaleness(int id) const {
   return (staleness_sum_ + kPrior) / (staleness_base_ + kPrior) * others;
 }
 
+// What falls towards its target while a metric comes nearer to its own.
+double Tuner::LossOf(double metric) const {
+  return job_.goal.metric_falls ? metric : std::max(2 * job_.goal.target, 1.0) - metric;
+}
+
 double Tuner::StepsToGo() const {
   const Goal& goal = job_.goal;
   // A job that continues beyond its limit has none.
@@ -93,7 +98,7 @@ void Tuner::FitEfficiency(View& view) const {
   FitBestPace(view);
   const Goal& goal = job_.goal;
   if (goal.kind == GoalKind::kLoss || goal.kind == GoalKind::kMetric) {
-    const double target = goal.kind == GoalKind::kMetric ? std::max(2 * goal.target, 1.0) - goal.target : goal.target;
+    const double target = goal.kind == GoalKind::kMetric ? LossOf(goal.target) : goal.target;
     view.curve = curve_.Fit(target, view.best_pace);
   } else {
     view.curve.weights = model.prior();

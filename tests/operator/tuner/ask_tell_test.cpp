@@ -87,6 +87,8 @@ TEST(AskTellTest, MalformedLinesAreAnsweredAndHarmNothing) {
       {R"({"type":"start","space":{"knobs":{"servers":[5,2]}},"goal":{"kind":"steps","target":1}})",
        "range [5, 2] is empty"},
       {R"({"type":"start","space":{"knobs":{"servers":[1,2]}},"goal":{"kind":"glory","target":1}})", "found \"glory\""},
+      {R"({"type":"start","space":{"knobs":{"servers":[1,2]}},"goal":{"kind":"metric","target":1,"better":"more"}})",
+       "higher or lower"},
       {R"({"type":"start","space":{"knobs":{"servers":[1,2]},"allowed":[]},"goal":{"kind":"steps","target":1}})",
        "no setting may be proposed"},
       {deep, "nested deeper"},

@@ -513,6 +513,24 @@ TEST(TunerTest, GoalsInEpochsAndMetricsHaveARemainingTime) {
   EXPECT_NEAR(rising.remaining->mid, 5 * (60 * std::log(9.0) - 60), 150);
 }
 
+// An error rate, a perplexity: reported by the program now and then, and reached from above.
+TEST(TunerTest, AMetricThatIsToFallHasARemainingTime) {
+  PriorCache priors;
+  JobDescription job = Job();
+  job.goal = {.kind = GoalKind::kMetric, .target = 0.3, .metric_falls = true};
+  auto tuner = Tuner::Create(job, priors);
+  ASSERT_TRUE(tuner.ok()) << tuner.status();
+  double time = 0;
+  for (int i = 0; i < 60; ++i) {
+    Report report{.setting = {2, 4, 2}, .time = time += 5, .seconds = 5, .steps = 500, .loss_mean = 7};
+    if (i % 2 == 0) report.metric = 0.1 + 0.9 * std::exp(-i / 60.0);
+    ASSERT_TRUE(tuner->Absorb(report).ok());
+  }
+  const Decision falling = tuner->Decide(time, {2, 4, 2});
+  ASSERT_TRUE(falling.remaining.has_value());
+  EXPECT_NEAR(falling.remaining->mid, 5 * (60 * std::log(4.5) - 60), 100);
+}
+
 TEST(TunerTest, AShortJobIsLeftAlone) {
   PriorCache priors;
   JobDescription job = Job();
