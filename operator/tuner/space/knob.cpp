@@ -13,6 +13,8 @@ using enum ChangedBy;
 // What matters of a bound is whether the fastest may get away from the slowest by none, few or many steps.
 constexpr std::array kSlackLevels = {0, 1, 2, 4, 8, 16, 64, kSlackAsync};
 
+constexpr double kResourceFactor = 1.25;  // a limit a quarter off is as good as right
+
 constexpr std::array kKnobs = {
     KnobRecord{.name = "servers",
                .unit = "pods",
@@ -37,6 +39,7 @@ constexpr std::array kKnobs = {
                .high = 256'000,
                .initial = 1000,
                .cost = kResize,
+               .level_factor = kResourceFactor,
                .effect = "CPU limit of one server."},
     KnobRecord{.name = "worker_millicores",
                .unit = "1/1000 core",
@@ -44,6 +47,7 @@ constexpr std::array kKnobs = {
                .high = 256'000,
                .initial = 1000,
                .cost = kResize,
+               .level_factor = kResourceFactor,
                .effect = "CPU limit of one worker."},
     KnobRecord{.name = "server_memory_mib",
                .unit = "MiB",
@@ -51,6 +55,7 @@ constexpr std::array kKnobs = {
                .high = 4'194'304,
                .initial = 1024,
                .cost = kResize,
+               .level_factor = kResourceFactor,
                .effect = "Memory limit of one server."},
     KnobRecord{.name = "worker_memory_mib",
                .unit = "MiB",
@@ -58,6 +63,7 @@ constexpr std::array kKnobs = {
                .high = 4'194'304,
                .initial = 1024,
                .cost = kResize,
+               .level_factor = kResourceFactor,
                .effect = "Memory limit of one worker."},
     KnobRecord{.name = "slack",
                .unit = "clocks",

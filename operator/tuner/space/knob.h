@@ -35,6 +35,7 @@ struct KnobRecord {
   ChangedBy changed_by = ChangedBy::kTuner;
   bool steered = false;              // the operator can change it in a running job
   std::span<const int> levels = {};  // the values tried, between a range's ends; empty: all of them
+  double level_factor = 0;           // or each about this much above the one before; 0: no such levels
   std::string_view effect;           // one sentence for help and documentation
 };
 

@@ -65,6 +65,8 @@ class SearchSpace {
   const SpaceDescription& description() const { return description_; }
   const std::string& knob_name(int knob) const { return description_.knobs[static_cast<size_t>(knob)].name; }
   CostClass cost(int knob) const;
+  // The values of a knob that occur, rising.
+  const std::vector<int>& levels(int knob) const { return levels_[static_cast<size_t>(knob)]; }
   std::optional<int> KnobIndex(std::string_view name) const;
   // Value of a knob by name; `otherwise` when the space has no such knob.
   int Value(int id, std::string_view name, int otherwise) const;
@@ -76,8 +78,9 @@ class SearchSpace {
 
  private:
   SpaceDescription description_;
-  std::vector<Setting> settings_;  // sorted
-  int unlisted_ = -1;              // the current setting when it is outside
+  std::vector<Setting> settings_;         // sorted
+  std::vector<std::vector<int>> levels_;  // of each knob
+  int unlisted_ = -1;                     // the current setting when it is outside
   bool thinned_ = false;
 };
 

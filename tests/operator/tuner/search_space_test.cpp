@@ -46,6 +46,72 @@ TEST(SearchSpaceTest, SlackIsTriedAtAFewLevels) {
   EXPECT_TRUE(wide->Find({64, kSlackAsync, 64}).has_value());
 }
 
+TEST(SearchSpaceTest, LimitsOfPodsAreTriedAtLevelsOfAQuarter) {
+  const auto space = SearchSpace::Create({.knobs = {{"worker_millicores", 250, 4000}}});
+  ASSERT_TRUE(space.ok());
+  EXPECT_THAT(space->levels(0),
+              ::testing::ElementsAre(250, 315, 397, 500, 630, 794, 1000, 1260, 1587, 2000, 2520, 3175, 4000));
+  EXPECT_FALSE(space->thinned());
+  const auto narrow = SearchSpace::Create({.knobs = {{"server_memory_mib", 1024, 1100}}});
+  ASSERT_TRUE(narrow.ok());
+  EXPECT_THAT(narrow->levels(0), ::testing::ElementsAre(1024, 1100));
+  const auto fixed = SearchSpace::Create({.knobs = {{"worker_millicores", 300, 300}}});
+  ASSERT_TRUE(fixed.ok());
+  EXPECT_THAT(fixed->levels(0), ::testing::ElementsAre(300));
+}
+
+TEST(SearchSpaceTest, WhereAJobStandsIsALevelOfItsLimits) {
+  const auto space =
+      SearchSpace::Create({.knobs = {{"workers", 1, 4}, {"worker_millicores", 250, 4000}}, .current = Setting{2, 900}});
+  ASSERT_TRUE(space.ok());
+  EXPECT_TRUE(space->Find({4, 900}).has_value());
+  EXPECT_FALSE(space->Find({4, 1000}).has_value()) << "it takes the place of the nearest level";
+  EXPECT_TRUE(space->Find({4, 250}).has_value());
+  const auto wide = SearchSpace::Create({.knobs = {{"servers", 1, 16},
+                                                   {"workers", 1, 16},
+                                                   {"worker_millicores", 250, 8000},
+                                                   {"server_millicores", 250, 8000}},
+                                         .current = Setting{3, 3, 300, 700}});
+  ASSERT_TRUE(wide.ok());
+  EXPECT_LE(wide->size(), kSettingsMax + 1);
+  EXPECT_TRUE(wide->Find({1, 16, 300, 700}).has_value());
+  EXPECT_TRUE(wide->Find({16, 1, 250, 8000}).has_value());
+}
+
+// A coarse grid would miss what a quota leaves, and every level that matters.
+TEST(SearchSpaceTest, LimitsOfPodsBesideOtherKnobsAreStaggered) {
+  SpaceDescription description{.knobs = {{"servers", 1, 6},
+                                         {"workers", 1, 10},
+                                         {"worker_millicores", 250, 4000},
+                                         {"server_millicores", 250, 4000}},
+                               .current = Setting{2, 3, 500, 1000}};
+  const auto space = SearchSpace::Create(description);
+  ASSERT_TRUE(space.ok());
+  EXPECT_LE(space->size(), kSettingsMax);
+  EXPECT_GT(space->size(), kSettingsMax / 2);
+  for (int servers = 1; servers <= 6; ++servers) {
+    for (int workers = 1; workers <= 10; ++workers)
+      EXPECT_TRUE(space->Find({servers, workers, 4000, 4000}) && space->Find({servers, workers, 500, 1000}));
+  }
+  EXPECT_EQ(space->levels(2).size(), 13U) << "each occurs with some of the others";
+  EXPECT_EQ(space->levels(3).size(), 13U);
+
+  description.limits = {{.terms = {{1, {"workers", "worker_millicores"}}, {1, {"servers", "server_millicores"}}},
+                         .most = 8000,
+                         .what = "8 cores"}};
+  const auto limited = SearchSpace::Create(description);
+  ASSERT_TRUE(limited.ok());
+  EXPECT_LE(limited->size(), kSettingsMax);
+  int full = 0;
+  for (int id = 0; id < limited->size(); ++id) {
+    const Setting& s = limited->setting(id);
+    const int used = s[0] * s[3] + s[1] * s[2];
+    EXPECT_LE(used, 8000);
+    full += used > 7000 ? 1 : 0;
+  }
+  EXPECT_GT(full, limited->size() / 6) << "what cannot be raised";
+}
+
 TEST(SearchSpaceTest, LimitsAndAllowedListsCut) {
   SpaceDescription description = Box();
   description.limits = {{.terms = {{1, {"workers", "threads"}}, {1, {"servers"}}}, .most = 12, .what = "12 cores"}};
