@@ -60,17 +60,28 @@ std::optional<std::string> Readable(std::string_view line) {
 
 bool Blank(std::string_view line) { return line.find_first_not_of(" \t\r\n") == std::string_view::npos; }
 
+Json BeliefJson(const SettingBelief& belief, const SearchSpace& space) {
+  return {{"setting", ToJson(belief.setting, space)},
+          {"seconds_per_update", belief.seconds_per_update},
+          {"gain", {{"mean", belief.gain.mean}, {"deviation", belief.gain.deviation}}},
+          {"efficiency", belief.efficiency},
+          {"crash_probability", belief.crash_probability},
+          {"windows", belief.windows},
+          {"price_per_hour", belief.price_per_hour},
+          {"relative_time", belief.relative_time},
+          {"relative_cost", belief.relative_cost}};
+}
+
 Json ExplainJson(const Tuner& tuner) {
-  Json records = Json::array(), beliefs = Json::array();
+  constexpr size_t kShown = 10;
+  Json records = Json::array(), beliefs = Json::array(), pareto = Json::array();
   for (const DecisionRecord& record : tuner.records()) records.push_back(ToJson(record, tuner.space()));
-  for (const SettingBelief& belief : tuner.Beliefs(10))
-    beliefs.push_back({{"setting", ToJson(belief.setting, tuner.space())},
-                       {"seconds_per_update", belief.seconds_per_update},
-                       {"gain", {{"mean", belief.gain.mean}, {"deviation", belief.gain.deviation}}},
-                       {"efficiency", belief.efficiency},
-                       {"crash_probability", belief.crash_probability},
-                       {"windows", belief.windows}});
-  return {{"type", "explanation"}, {"decisions", std::move(records)}, {"model", std::move(beliefs)}};
+  for (const SettingBelief& belief : tuner.Beliefs(kShown)) beliefs.push_back(BeliefJson(belief, tuner.space()));
+  for (const SettingBelief& belief : tuner.Tradeoffs(kShown)) pareto.push_back(BeliefJson(belief, tuner.space()));
+  return {{"type", "explanation"},
+          {"decisions", std::move(records)},
+          {"model", std::move(beliefs)},
+          {"pareto", std::move(pareto)}};
 }
 
 }  // namespace

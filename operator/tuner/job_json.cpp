@@ -169,6 +169,35 @@ Status TakeGoal(const Json& json, Goal& goal) {
   return OkStatus();
 }
 
+constexpr std::pair<const char*, ObjectiveKind> kObjectives[] = {
+    {"time", ObjectiveKind::kTime},
+    {"cost", ObjectiveKind::kCost},
+    {"time_under_budget", ObjectiveKind::kTimeUnderBudget}};
+
+// "cost", or {"kind": "cost", "prices": {"worker_millicores": 0.04, ...}, "budget": 10}.
+Status TakeObjective(const Json& json, Objective& objective) {
+  const Json* kind = json.is_object() ? Field(json, "kind") : &json;
+  const std::string word = kind != nullptr && kind->is_string() ? kind->get<std::string>() : "";
+  bool known = kind == nullptr;  // prices alone
+  for (const auto& [name, value] : kObjectives) {
+    if (word != name) continue;
+    objective.kind = value;
+    known = true;
+  }
+  if (!known) return Bad("objective must be one of: " + Words(kObjectives) + "; found " + Shown(*kind));
+  if (!json.is_object()) return OkStatus();
+  RETURN_IF_ERROR(TakeNumber(json, "budget", objective.budget));
+  const Json* prices = Field(json, "prices");
+  if (prices == nullptr) return OkStatus();
+  if (!prices->is_object() || prices->size() > kKnobsMax)
+    return Bad("objective.prices must be an object of numbers by knob, found " + Shown(*prices));
+  for (const auto& [name, price] : prices->items()) {
+    ASSIGN_OR_RETURN(const double value, Number(price, "the price of " + name));
+    objective.prices.emplace_back(name, value);
+  }
+  return OkStatus();
+}
+
 Status TakeParts(const Json& json, JobDescription& job) {
   const Json* space = Field(json, "space");
   const Json* knobs = space != nullptr && space->is_object() ? Field(*space, "knobs") : nullptr;
@@ -190,6 +219,7 @@ Status TakeParts(const Json& json, JobDescription& job) {
     RETURN_IF_ERROR(TakeNumber(*costs, "pods_s", job.costs.pods));
     RETURN_IF_ERROR(TakeNumber(*costs, "crash_s", job.costs.crash));
   }
+  if (const Json* objective = Field(json, "objective")) RETURN_IF_ERROR(TakeObjective(*objective, job.objective));
   RETURN_IF_ERROR(TakeNumber(json, "window_s", job.window_seconds));
   if (const Json* mode = Field(json, "mode")) {
     const std::string name = mode->is_string() ? mode->get<std::string>() : "";
@@ -234,6 +264,20 @@ StatusOr<JobDescription> JobFromJson(const Json& json) {
   return job;
 }
 
+namespace {
+
+Json ToJson(const Objective& objective) {
+  Json json = Json::object();
+  for (const auto& [name, kind] : kObjectives) {
+    if (kind == objective.kind) json["kind"] = name;
+  }
+  if (std::isfinite(objective.budget)) json["budget"] = objective.budget;
+  for (const auto& [knob, price] : objective.prices) json["prices"][knob] = price;
+  return json;
+}
+
+}  // namespace
+
 Json ToJson(const JobDescription& job) {
   Json knobs = Json::object(), limits = Json::array();
   for (const KnobRange& knob : job.space.knobs) {
@@ -270,6 +314,8 @@ Json ToJson(const JobDescription& job) {
                {"mode", job.mode == SyncMode::Bsp() ? "bsp" : "async"},
                {"seed", job.seed},
                {"signature", job.signature}};
+  if (job.objective.kind != ObjectiveKind::kTime || !job.objective.prices.empty())
+    json["objective"] = ToJson(job.objective);
   if (job.space.current) json["current"] = *job.space.current;
   return json;
 }
@@ -298,6 +344,10 @@ StatusOr<Report> ReportFromJson(const Json& json, const SearchSpace& space) {
   RETURN_IF_ERROR(TakeOptional(json, "staleness", report.staleness));
   RETURN_IF_ERROR(TakeOptional(json, "server_memory", report.server_memory));
   RETURN_IF_ERROR(TakeOptional(json, "worker_memory", report.worker_memory));
+  RETURN_IF_ERROR(TakeOptional(json, "worker_throttled", report.worker_throttled));
+  RETURN_IF_ERROR(TakeOptional(json, "worker_cpu", report.worker_cpu));
+  RETURN_IF_ERROR(TakeOptional(json, "server_throttled", report.server_throttled));
+  RETURN_IF_ERROR(TakeOptional(json, "server_cpu", report.server_cpu));
   return report;
 }
 

@@ -25,7 +25,7 @@ Status CheckJob(const JobDescription& job) {
   for (const double cost : {job.costs.live, job.costs.relocation, job.costs.pods, job.costs.crash}) {
     if (!std::isfinite(cost) || cost < 0) return bad("costs must be seconds >= 0");
   }
-  return OkStatus();
+  return CheckObjective(job.objective);
 }
 
 double StalenessMax(const SearchSpace& space, const TunerParts& parts, GoalKind goal) {
@@ -37,6 +37,20 @@ double StalenessMax(const SearchSpace& space, const TunerParts& parts, GoalKind 
 
 bool FiniteIn(const std::optional<double>& value, double low, double high) {
   return !value || (std::isfinite(*value) && *value >= low && *value <= high);
+}
+
+// What of a report cannot be true by itself; empty: nothing.
+std::string Impossible(const Report& report) {
+  if (!std::isfinite(report.time) || !std::isfinite(report.seconds) || !std::isfinite(report.steps))
+    return "time, seconds and steps must be finite";
+  if (report.seconds < 0 || report.steps < 0) return "seconds and steps must not be negative";
+  if (!FiniteIn(report.staleness, 0, 1e9)) return "staleness must be a number >= 0";
+  if (!FiniteIn(report.server_memory, 0, 100) || !FiniteIn(report.worker_memory, 0, 100))
+    return "memory must be a share of the limit, 0..1";
+  for (const auto& share : {report.worker_throttled, report.worker_cpu, report.server_throttled, report.server_cpu}) {
+    if (!FiniteIn(share, 0, 100)) return "throttling and use of CPU must be shares, 0..1";
+  }
+  return "";
 }
 
 }  // namespace
@@ -56,7 +70,8 @@ Tuner::Tuner(JobDescription job, SearchSpace space, std::shared_ptr<const Struct
       memory_(space_, job_.parts.memory),
       curve_(EfficiencyModel(StalenessMax(space_, job_.parts, job_.goal.kind), job_.parts.collapse),
              job_.window_seconds),
-      throughput_(prior_, {.structure = job_.parts.structure, .drift = job_.parts.drift}) {
+      throughput_(prior_, {.structure = job_.parts.structure, .drift = job_.parts.drift}),
+      pricing_(job_.objective, space_) {
   std::vector<std::string> knobs;
   for (int k = 0; k < space_.knob_count(); ++k) knobs.push_back(space_.knob_name(k));
   constexpr double kTrust = 0.7;  // in what similar jobs found out about efficiency
@@ -86,12 +101,7 @@ Status Tuner::Absorb(const Report& report) {
   };
   if (report.setting.size() != static_cast<size_t>(space_.knob_count()))
     return reject("its setting has not the knobs of the space");
-  if (!std::isfinite(report.time) || !std::isfinite(report.seconds) || !std::isfinite(report.steps))
-    return reject("time, seconds and steps must be finite");
-  if (report.seconds < 0 || report.steps < 0) return reject("seconds and steps must not be negative");
-  if (!FiniteIn(report.staleness, 0, 1e9)) return reject("staleness must be a number >= 0");
-  if (!FiniteIn(report.server_memory, 0, 100) || !FiniteIn(report.worker_memory, 0, 100))
-    return reject("memory must be a share of the limit, 0..1");
+  if (const std::string impossible = Impossible(report); !impossible.empty()) return reject(impossible);
   const auto id = space_.Find(report.setting);
   if (!report.ok) {
     if (!id) return reject("setting " + space_.Text(report.setting) + " is not in the search space");
@@ -127,30 +137,40 @@ Status Tuner::Absorb(const Report& report) {
                    .loss = value,
                    .staleness = staleness});
   }
+  constexpr double kSecondsPerHour = 3600;
+  spent_ += pricing_.PerHour(*id) * report.seconds / kSecondsPerHour;
   // Pods are as full as they are, whatever else is in progress at this setting.
   memory_.Absorb(space_, *id, report.server_memory.value_or(-1), report.worker_memory.value_or(-1), windows);
   memory_.Ran(space_, *id);
-  if (report.during_change) return OkStatus();
+  if (!report.during_change) AbsorbSpeed(report, *id);
+  if (has_loss && !report.during_change) windows_since_probe_ += windows;
+  return OkStatus();
+}
 
-  blocks_.Absorb({.setting = *id,
+// Of a window in which nothing but training was in progress.
+void Tuner::AbsorbSpeed(const Report& report, int id) {
+  const double workers = space_.Value(id, "workers", 1), windows = report.seconds / job_.window_seconds;
+  blocks_.Absorb({.setting = id,
                   .time = report.time - *started_,
                   .seconds = report.seconds,
                   .updates = std::max(report.steps, 0.5)});
+  if (job_.parts.cpu)
+    cpu_.Absorb(space_, id, {.throttled = report.worker_throttled, .use = report.worker_cpu},
+                {.throttled = report.server_throttled, .use = report.server_cpu}, report.steps, report.seconds,
+                windows);
   if (report.staleness && job_.mode != SyncMode::Bsp()) {
     staleness_sum_ += *report.staleness * (workers - 1);
     staleness_base_ += (workers - 1) * (workers - 1);
     auto known = std::find_if(measured_staleness_.begin(), measured_staleness_.end(),
-                              [&](const auto& pair) { return pair.first == *id; });
+                              [&](const auto& pair) { return pair.first == id; });
     if (known != measured_staleness_.end()) {
       known->second += 0.3 * (*report.staleness - known->second);
     } else if (measured_staleness_.size() < BlockLog::kBlocksMax) {
-      measured_staleness_.emplace_back(*id, *report.staleness);
+      measured_staleness_.emplace_back(id, *report.staleness);
     }
   }
-  if (*id == last_setting_) windows_here_ += windows;
-  if (has_loss) windows_since_probe_ += windows;
-  if (*id == probe_setting_) probe_windows_ += windows;
-  return OkStatus();
+  if (id == last_setting_) windows_here_ += windows;
+  if (id == probe_setting_) probe_windows_ += windows;
 }
 
 Decision Tuner::Decide(double now, const Setting& current) {
@@ -196,6 +216,11 @@ Decision Tuner::Decide(double now, const Setting& current) {
     why = {"it seems to make " + Text(*gain) + " progress per second against " + kept,
            "it is not certain yet which of this and " + kept + " is better; measured longer before one is kept"};
     return Finish(view, target, DecisionKind::kTrial, move, why);
+  }
+  if (const int spare = target == here ? WithoutIdleCores(view) : here; spare != here) {
+    move.setting = spare;
+    move.gain = GainOver(view, spare, here);
+    return Finish(view, spare, DecisionKind::kKeep, move, {"", "its pods use far less CPU than their limits allow"});
   }
   constexpr double kShortWindows = 12;
   if (target == here && view.remaining && view.horizon < kShortWindows * job_.window_seconds) {

@@ -22,9 +22,11 @@
 #include "base/sync_mode.h"
 #include "operator/tuner/models/block_log.h"
 #include "operator/tuner/models/change_cost.h"
+#include "operator/tuner/models/cpu_model.h"
 #include "operator/tuner/models/efficiency.h"
 #include "operator/tuner/models/loss_curve.h"
 #include "operator/tuner/models/memory_model.h"
+#include "operator/tuner/models/pricing.h"
 #include "operator/tuner/models/structural_prior.h"
 #include "operator/tuner/models/throughput_model.h"
 #include "operator/tuner/records/decision_record.h"
@@ -65,6 +67,7 @@ struct TunerParts {
   bool probe = true;       // a probe at low staleness where the loss cannot show
   bool medians = true;     // blocks are medians of windows
   bool memory = true;      // memory telemetry
+  bool cpu = true;         // what throttling and use of CPU say of limits
   bool crash_rule = true;  // any crash rule
   bool start_design = true;
   bool value_of_trial = true;  // otherwise the best mean is tried
@@ -77,6 +80,7 @@ struct TunerParts {
 struct JobDescription {
   SpaceDescription space;
   Goal goal;
+  Objective objective;
   ChangeCosts costs;
   double window_seconds = 10;  // shortest period worth measuring
   SyncMode mode;
@@ -98,6 +102,8 @@ struct Report {
   std::optional<double> staleness;      // updates by others between a pull and its push
   std::optional<double> server_memory;  // fullest server, share of its limit
   std::optional<double> worker_memory;
+  // Means over the pods: share of the time that a quota of CPU held them up, and use as a share of their limit.
+  std::optional<double> worker_throttled, worker_cpu, server_throttled, server_cpu;
   bool during_change = false;
 };
 
@@ -122,7 +128,10 @@ struct SettingBelief {
   Gain gain;  // progress per second against the incumbent
   double efficiency = 1;
   double crash_probability = 0;
-  double windows = 0;  // measured
+  double windows = 0;         // measured
+  double price_per_hour = 0;  // by the objective's prices
+  // Against the incumbent, as ratios: time to the goal from here, and what it costs.
+  double relative_time = 1, relative_cost = 1;
 };
 
 class Tuner {
@@ -140,6 +149,8 @@ class Tuner {
   // These look at the job again, as of the last decision.
   // The best `count` settings, best first.
   std::vector<SettingBelief> Beliefs(size_t count) const;
+  // Those that no other one beats in both time and cost, fastest first: what there is to choose from, at most `count`.
+  std::vector<SettingBelief> Tradeoffs(size_t count) const;
   Setting Incumbent() const;
   const std::vector<DecisionRecord>& records() const { return records_; }  // the last kRecordsMax
   const SearchSpace& space() const { return space_; }
@@ -156,6 +167,7 @@ class Tuner {
   static constexpr size_t kRecordsMax = 40;
   // Probability of a crash above which a setting is not tried, and above which it is not stayed at.
   static constexpr double kTrialCrashMax = 0.1, kCrashMax = 0.5;
+  static constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
 
  private:
   friend class TunerState;
@@ -169,7 +181,8 @@ class Tuner {
     CurveFit curve;
     std::array<double, kHypotheses> best_pace{};  // seconds per effective step at the best setting
     std::vector<double> staleness, log_efficiency, score, crash,
-        windows;  // per setting; score: log seconds per progress
+        windows;               // per setting; score: log seconds per progress, and its toll
+    std::vector<double> toll;  // what the objective adds to that: log of a price
     int incumbent = 0;
     std::optional<Remaining> remaining;  // at the incumbent
     Outlook outlook = Outlook::kTooEarly;
@@ -196,6 +209,10 @@ class Tuner {
   bool OnlyWaits(int candidate, int base) const;
   std::optional<int> NextOfStartDesign(const View& view);
   Setting MediumSize(const View& view, const DesignPoint& point) const;
+  bool StaysAtFirst(int knob) const;
+  int WithoutIdleCores(const View& view) const;
+  bool OnlyStarves(int candidate, int base) const;
+  bool DiffersInCoresAlone(int id, int other) const;
   void TurnEveryKnob(const Setting& current, Setting& wanted) const;
   int FirstLook(const View& view, const Setting& medium) const;
   bool IsBearable(const View& view, int id) const;
@@ -224,8 +241,11 @@ class Tuner {
   static Why WhyTrial(const Proposal& trial, const std::string& over, double horizon);
   Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, const Why& why);
   void CloseRecord(const View& view, int next, DecisionKind kind);
+  void AbsorbSpeed(const Report& report, int id);
   double ExpectedStaleness(int id) const;
   double LossOf(double metric) const;
+  void WeighPrices(View& view) const;
+  SettingBelief BeliefOf(const View& view, int id) const;
   double StepsToGo() const;
   double SecondsToGo(double now, double seconds_per_update) const;
 
@@ -234,8 +254,10 @@ class Tuner {
   std::shared_ptr<const StructuralPrior> prior_;
   BlockLog blocks_;
   MemoryModel memory_;
+  CpuModel cpu_;
   LossCurve curve_;
   ThroughputModel throughput_;
+  Pricing pricing_;
   std::vector<DecisionRecord> records_;
 
   // State besides the models.
@@ -243,6 +265,7 @@ class Tuner {
   std::optional<double> started_;                 // time of the first report's begin or of the first question
   double last_time_ = 0;
   double steps_ = 0, seconds_ = 0;
+  double spent_ = 0;  // by the objective's prices
   uint64_t rejected_ = 0;
   double staleness_sum_ = 0, staleness_base_ = 0;  // regression of staleness on workers - 1
   std::vector<std::pair<int, double>> measured_staleness_;

@@ -16,7 +16,6 @@ constexpr double kFirstLookLossMax = 0.1;  // a first look that is expected to c
 constexpr double kCaution = 1.5;           // seconds of cost count this much against seconds of gain
 constexpr double kDesignCrashMax = 0.2;
 constexpr double kCrashCaution = 1.3;
-constexpr double kKnownWindows = 3;  // a setting measured this long is no trial
 constexpr double kAdoptGain = 0.02, kAdoptCertainty = 0.88, kReturnCertainty = 0.975, kBoldGain = 0.3;
 
 }  // namespace
@@ -123,7 +122,7 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
-    if (OnlyWaits(id, view.incumbent)) continue;
+    if (OnlyWaits(id, view.incumbent) || OnlyStarves(id, view.incumbent)) continue;
     if (job_.parts.crash_rule && (view.crash[i] > kTrialCrashMax || memory_.Banned(space_, id))) continue;
     Proposal proposal{.setting = id};
     proposal.gain = GainOver(view, id, view.incumbent);
@@ -150,7 +149,7 @@ void Tuner::TurnEveryKnob(const Setting& current, Setting& wanted) const {
   if (wanted == current) return;
   for (size_t k = 0; k < wanted.size(); ++k) {
     const KnobRange& range = space_.description().knobs[k];
-    if (wanted[k] != current[k] || range.low == range.high || range.name == "slack") continue;
+    if (wanted[k] != current[k] || range.low == range.high || StaysAtFirst(static_cast<int>(k))) continue;
     wanted[k] = current[k] > range.low ? std::max(range.low, current[k] / 2) : std::min(range.high, current[k] * 2);
   }
 }
@@ -160,7 +159,7 @@ Setting Tuner::MediumSize(const View& view, const DesignPoint& point) const {
   for (int k = 0; k < space_.knob_count(); ++k) {
     const KnobRange& range = space_.description().knobs[static_cast<size_t>(k)];
     const std::string& name = range.name;
-    if (name == "slack") {  // changes what training is: not to be tried for the sake of a look around
+    if (StaysAtFirst(k)) {
       medium.push_back(space_.setting(view.current)[static_cast<size_t>(k)]);
       continue;
     }
@@ -191,17 +190,16 @@ int Tuner::FirstLook(const View& view, const Setting& medium) const {
   const bool risky = view.crash[static_cast<size_t>(wanted)] >= kDesignCrashMax;
   if (wanted == view.current || (!risky && IsBearable(view, wanted))) return wanted;
   const int center = space_.Nearest(medium);
-  const auto slack = space_.KnobIndex("slack");
   int best = view.current;
   double least = std::numeric_limits<double>::infinity();
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
     if (id == view.current || !space_.MayPropose(id) || memory_.Banned(space_, id)) continue;
     if (view.crash[i] >= kDesignCrashMax || !IsBearable(view, id)) continue;
-    if (slack && space_.Value(id, "slack", 0) != space_.Value(view.current, "slack", 0)) continue;
     double distance = 0;
     for (int k = 0; k < space_.knob_count(); ++k) {
       const bool stays = space_.setting(id)[static_cast<size_t>(k)] == current[static_cast<size_t>(k)];
+      if (!stays && StaysAtFirst(k)) distance = std::numeric_limits<double>::infinity();
       distance += std::abs(space_.Coordinate(id, k) - space_.Coordinate(center, k)) + (stays ? 1 : 0);
     }
     if (distance >= least) continue;
@@ -254,8 +252,7 @@ bool Tuner::IsCertain(const View& view, int target, const Gain& gain) const {
 
 int Tuner::Adopt(const View& view, Proposal& move) const {
   int target = view.incumbent;
-  if (target == view.current) return target;
-  target = Simplify(view, target);
+  if (target != view.current) target = Simplify(view, target);
   if (target == view.current) return target;
   const bool must_leave = memory_.Banned(space_, view.current) && job_.parts.crash_rule;
   move.setting = target;

@@ -34,7 +34,8 @@ std::vector<int> Tuner::ProbeSettings(const View& view) const {
   const double staleness = view.staleness[static_cast<size_t>(view.incumbent)];
   std::vector<int> best;
   const auto score = [&](int id) {
-    return view.speed.mean(id) + (view.windows[static_cast<size_t>(id)] > 0 ? 0 : kUnknown);
+    return view.speed.mean(id) + view.toll[static_cast<size_t>(id)] +
+           (view.windows[static_cast<size_t>(id)] > 0 ? 0 : kUnknown);
   };
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
@@ -61,9 +62,10 @@ Tuner::Doubts Tuner::FindDoubts(const View& view, int setting) const {
   const auto there = model.Efficiencies(view.staleness[static_cast<size_t>(setting)]);
   const double per_update = std::exp(view.speed.mean(view.incumbent));
   const double most = SecondsToGo(view.now, per_update) / per_update;
+  const double toll = view.toll[static_cast<size_t>(setting)] - view.toll[static_cast<size_t>(view.incumbent)];
   std::array<double, kHypotheses> saved{};  // seconds for each effective step
   for (size_t h = 0; h < kHypotheses; ++h) {
-    const double pace = per_update / here[h], other = std::exp(view.speed.mean(setting)) / there[h];
+    const double pace = per_update / here[h], other = std::exp(view.speed.mean(setting) + toll) / there[h];
     if (other >= (1 - kMatters) * pace) continue;
     saved[h] = pace - other;
     doubts.weight[h] = view.curve.weights[h];

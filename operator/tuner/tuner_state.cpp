@@ -113,6 +113,27 @@ MemoryModel::Dump LoadMemory(const Json& json, const SearchSpace& space) {
   return dump;
 }
 
+Json Save(const std::vector<CpuModel::Entry>& entries) {
+  const auto side = [](const CpuModel::Side& s) { return Json{s.throttled, s.use, s.per_update}; };
+  Json json = Json::array();
+  for (const CpuModel::Entry& e : entries) json.push_back({e.setting, e.windows, side(e.worker), side(e.server)});
+  return json;
+}
+
+std::vector<CpuModel::Entry> LoadCpu(const Json& json, int settings) {
+  const auto side = [](const Json& s) {
+    return CpuModel::Side{s.at(0).get<double>(), s.at(1).get<double>(), s.at(2).get<double>()};
+  };
+  std::vector<CpuModel::Entry> entries;
+  for (const Json& e : json) {
+    entries.push_back({e.at(0).get<int>(), e.at(1).get<double>(), side(e.at(2)), side(e.at(3))});
+    const int setting = entries.back().setting;
+    if (setting < 0 || setting >= settings || entries.size() > CpuModel::kEntriesMax)
+      throw Json::other_error::create(599, "readings of CPU do not fit the space", nullptr);
+  }
+  return entries;
+}
+
 DecisionRecord LoadRecord(const Json& json, const SearchSpace& space) {
   auto named = RecordFromJson(json);
   bool fits = named.ok() && named->knobs.size() == static_cast<size_t>(space.knob_count());
@@ -138,11 +159,13 @@ class TunerState {
             {"curve", tuner::Save(t.curve_.Save())},
             {"efficiency_prior", t.curve_.efficiency().prior()},
             {"memory", tuner::Save(t.memory_.Save())},
+            {"cpu", tuner::Save(t.cpu_.entries())},
             {"records", std::move(records)},
             {"started", t.started_ ? Json(*t.started_) : Json(nullptr)},
             {"last_time", t.last_time_},
             {"steps", t.steps_},
             {"seconds", t.seconds_},
+            {"spent", t.spent_},
             {"rejected", t.rejected_},
             {"staleness_sum", t.staleness_sum_},
             {"staleness_base", t.staleness_base_},
@@ -168,11 +191,13 @@ class TunerState {
     t.curve_.Load(LoadCurve(json.at("curve")));
     t.curve_.efficiency().SetPrior(json.at("efficiency_prior").get<HypothesisWeights>());
     t.memory_.Load(LoadMemory(json.at("memory"), t.space_));
+    if (const auto cpu = json.find("cpu"); cpu != json.end()) t.cpu_.Load(LoadCpu(*cpu, settings));
     for (const Json& record : json.at("records")) t.records_.push_back(LoadRecord(record, t.space_));
     if (json.at("started").is_number()) t.started_ = json.at("started").get<double>();
     t.last_time_ = json.at("last_time").get<double>();
     t.steps_ = json.at("steps").get<double>();
     t.seconds_ = json.at("seconds").get<double>();
+    t.spent_ = json.value("spent", 0.0);
     t.rejected_ = json.at("rejected").get<uint64_t>();
     t.staleness_sum_ = json.at("staleness_sum").get<double>();
     t.staleness_base_ = json.at("staleness_base").get<double>();

@@ -169,10 +169,10 @@ Tuner::View Tuner::Look(double now, int current) const {
   view.now = now;
   view.current = current;
   const auto n = static_cast<size_t>(space_.size());
-  view.speed = throughput_.Fit(blocks_, now, std::max(60 * job_.window_seconds, now / 2));
   view.staleness.resize(n);
   view.log_efficiency.resize(n);
   view.score.resize(n);
+  view.toll.assign(n, 0);
   view.crash.resize(n);
   view.windows.assign(n, 0);
   for (int id = 0; id < space_.size(); ++id) {
@@ -184,9 +184,17 @@ Tuner::View Tuner::Look(double now, int current) const {
   for (const Block& block : blocks_.blocks()) {
     if (block.source == 0) view.windows[static_cast<size_t>(block.setting)] += block.windows;
   }
+  const double forgets = std::max(60 * job_.window_seconds, now / 2);
+  view.speed = throughput_.Fit(blocks_, now, forgets, cpu_.Differences(space_, view.windows));
+  view.speed.BoundMeans(cpu_.LeastLogSeconds(space_), view.windows);
   FitEfficiency(view);
   view.incumbent = ChooseIncumbent(view);
   FitRemaining(view);
+  if (job_.objective.kind != ObjectiveKind::kTime) {
+    WeighPrices(view);
+    view.incumbent = ChooseIncumbent(view);
+    FitRemaining(view);
+  }
   return view;
 }
 
@@ -199,7 +207,7 @@ Gain Tuner::GainOver(const View& view, int candidate, int base) const {
 // the noise of the loss, and a job that followed them would wander between settings that are about equal.
 double Tuner::Certainty(const View& view, int candidate, int base) const {
   const auto c = static_cast<size_t>(candidate), b = static_cast<size_t>(base);
-  const double faster = view.speed.mean(base) - view.speed.mean(candidate);
+  const double faster = view.speed.mean(base) + view.toll[b] - view.speed.mean(candidate) - view.toll[c];
   const double deviation = std::max(std::sqrt(view.speed.DifferenceVariance(candidate, base)), 1e-9);
   const EfficiencyModel& model = curve_.efficiency();
   if (model.staleness_max() <= 0) return NormalCdf(faster / deviation);
@@ -220,13 +228,7 @@ std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {
   std::vector<SettingBelief> beliefs;
   for (const int id : order) {
     if (beliefs.size() >= count) break;
-    const auto i = static_cast<size_t>(id);
-    beliefs.push_back({.setting = space_.setting(id),
-                       .seconds_per_update = std::exp(view.speed.mean(id)),
-                       .gain = GainOver(view, id, view.incumbent),
-                       .efficiency = std::exp(view.log_efficiency[i]),
-                       .crash_probability = view.crash[i],
-                       .windows = view.windows[i]});
+    beliefs.push_back(BeliefOf(view, id));
   }
   return beliefs;
 }

@@ -60,6 +60,43 @@ Parts Gather(const StructuralPrior& prior, const std::vector<Block>& blocks, con
   return parts;
 }
 
+// Differences follow the blocks. What drifts, and the level, are the same on both of their sides.
+void Append(const StructuralPrior& prior, const std::vector<Block>& blocks, const std::vector<Difference>& differences,
+            bool structure, Parts& parts) {
+  const auto n = static_cast<Eigen::Index>(blocks.size()), all = n + static_cast<Eigen::Index>(differences.size());
+  for (Matrix* matrix : {&parts.structure, &parts.matern, &parts.aging, &parts.level}) {
+    Matrix larger = Matrix::Zero(all, all);
+    larger.topLeftCorner(n, n) = *matrix;
+    *matrix = std::move(larger);
+  }
+  parts.values.conservativeResize(all);
+  parts.noise.conservativeResize(all);
+  for (Eigen::Index i = n; i < all; ++i) {
+    const Difference& d = differences[static_cast<size_t>(i - n)];
+    parts.values(i) = d.log_ratio - (structure ? prior.mean(d.to) - prior.mean(d.from) : 0);
+    parts.noise(i) = d.variance;
+    const float* k_to = prior.structure_row(d.to);
+    const float* k_from = prior.structure_row(d.from);
+    const float* m_to = prior.matern_row(d.to);
+    const float* m_from = prior.matern_row(d.from);
+    for (Eigen::Index j = 0; j <= i; ++j) {
+      double k = 0, m = 0;
+      if (j < n) {
+        const Block& block = blocks[static_cast<size_t>(j)];
+        const double share = block.source == 0 ? 1 : kOtherJob;
+        k = share * (k_to[block.setting] - k_from[block.setting]);
+        m = share * (m_to[block.setting] - m_from[block.setting]);
+      } else {
+        const Difference& other = differences[static_cast<size_t>(j - n)];
+        k = k_to[other.to] - k_from[other.to] - k_to[other.from] + k_from[other.from];
+        m = m_to[other.to] - m_from[other.to] - m_to[other.from] + m_from[other.from];
+      }
+      parts.structure(i, j) = parts.structure(j, i) = k;
+      parts.matern(i, j) = parts.matern(j, i) = m;
+    }
+  }
+}
+
 struct Fitted {
   double likelihood = -std::numeric_limits<double>::infinity();
   Hyper shape{};
@@ -106,9 +143,9 @@ double Posterior::Covariance(int a, int b) const {
   const double matern = prior_->matern_row(a)[b];
   double covariance = a_ * a_ * matern + kLevel + drift_ * drift_ * (1 + 0.5 * matern);
   if (structure_) covariance += l_ * prior_->structure_row(a)[b];
-  const double* x = whitened_.data() + static_cast<size_t>(a) * blocks_;
-  const double* y = whitened_.data() + static_cast<size_t>(b) * blocks_;
-  for (size_t i = 0; i < blocks_; ++i) covariance -= x[i] * y[i];
+  const double* x = whitened_.data() + static_cast<size_t>(a) * observed_;
+  const double* y = whitened_.data() + static_cast<size_t>(b) * observed_;
+  for (size_t i = 0; i < observed_; ++i) covariance -= x[i] * y[i];
   return covariance;
 }
 
@@ -117,9 +154,50 @@ double Posterior::DifferenceVariance(int a, int b) const {
   return std::max(1e-8, Covariance(a, a) + Covariance(b, b) - 2 * Covariance(a, b));
 }
 
-Posterior ThroughputModel::Fit(const BlockLog& log, double now, double tau) const {
+void Posterior::BoundMeans(const std::vector<double>& least, const std::vector<double>& windows) {
+  for (size_t i = 0; i < std::min(least.size(), mean_.size()); ++i) {
+    if (windows[i] <= 0) mean_[i] = std::max(mean_[i], least[i]);
+  }
+}
+
+namespace {
+
+// What one block, or one difference, has in common with every setting.
+Eigen::RowVectorXd CrossOf(const StructuralPrior& prior, const Fitted& fitted, const Block& block, double now,
+                           double tau, bool structure) {
+  const bool own = block.source == 0;
+  const double share = own ? 1 : kOtherJob;
+  const double aged = own ? fitted.drift * fitted.drift * std::exp(-std::abs(now - block.time) / tau) : 0;
+  const Eigen::Map<const Eigen::RowVectorXf> matern(prior.matern_row(block.setting), prior.size());
+  Eigen::RowVectorXd row = (share * fitted.shape.a * fitted.shape.a + 0.5 * aged) * matern.cast<double>();
+  row.array() += (own ? kLevel : 0) + aged;
+  if (structure) {
+    const Eigen::Map<const Eigen::RowVectorXf> rows(prior.structure_row(block.setting), prior.size());
+    row += share * fitted.shape.l * rows.cast<double>();
+  }
+  return row;
+}
+
+Eigen::RowVectorXd CrossOf(const StructuralPrior& prior, const Fitted& fitted, const Difference& difference,
+                           bool structure) {
+  using Row = Eigen::Map<const Eigen::RowVectorXf>;
+  const Row to(prior.matern_row(difference.to), prior.size()), from(prior.matern_row(difference.from), prior.size());
+  Eigen::RowVectorXd row = fitted.shape.a * fitted.shape.a * (to - from).cast<double>();
+  if (structure) {
+    const Row k_to(prior.structure_row(difference.to), prior.size());
+    const Row k_from(prior.structure_row(difference.from), prior.size());
+    row += fitted.shape.l * (k_to - k_from).cast<double>();
+  }
+  return row;
+}
+
+}  // namespace
+
+Posterior ThroughputModel::Fit(const BlockLog& log, double now, double tau,
+                               const std::vector<Difference>& differences) const {
   const std::vector<Block>& blocks = log.blocks();
   const auto n = static_cast<Eigen::Index>(blocks.size());
+  const Eigen::Index all = n + static_cast<Eigen::Index>(differences.size());
   const Eigen::Index size = prior_->size();
   Posterior posterior;
   posterior.prior_ = prior_;
@@ -134,11 +212,12 @@ Posterior ThroughputModel::Fit(const BlockLog& log, double now, double tau) cons
   if (n == 0) return posterior;
 
   Parts parts = Gather(*prior_, blocks, log, tau, options_.structure);
+  if (!differences.empty()) Append(*prior_, blocks, differences, options_.structure, parts);
   const auto choose = [&] {
     return options_.structure ? Choose(parts, kShapes, options_.drift) : Choose(parts, kPlainShapes, options_.drift);
   };
   Fitted fitted = choose();
-  if (fitted.weights.size() != n) return posterior;  // numbers beyond reason; the prior stands
+  if (fitted.weights.size() != all) return posterior;  // numbers beyond reason; the prior stands
   if (n >= 3) {
     const Vector residuals = LeftOut(fitted);
     std::vector<double> sizes(static_cast<size_t>(n));
@@ -159,27 +238,18 @@ Posterior ThroughputModel::Fit(const BlockLog& log, double now, double tau) cons
     std::nth_element(sizes.begin(), sizes.begin() + n / 2, sizes.end());
     posterior.residuals_ = 1.4826 * sizes[static_cast<size_t>(n / 2)];
     if (again) fitted = choose();
-    if (fitted.weights.size() != n) return posterior;
+    if (fitted.weights.size() != all) return posterior;
   }
   posterior.l_ = fitted.shape.l;
   posterior.a_ = fitted.shape.a;
   posterior.drift_ = fitted.drift;
-  posterior.blocks_ = blocks.size();
+  posterior.observed_ = static_cast<size_t>(all);
 
-  Matrix cross(n, size);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    const Block& block = blocks[static_cast<size_t>(i)];
-    const bool own = block.source == 0;
-    const double share = own ? 1 : kOtherJob;
-    const double aged = own ? fitted.drift * fitted.drift * std::exp(-std::abs(now - block.time) / tau) : 0;
-    const Eigen::Map<const Eigen::RowVectorXf> matern(prior_->matern_row(block.setting), size);
-    cross.row(i) = (share * fitted.shape.a * fitted.shape.a + 0.5 * aged) * matern.cast<double>();
-    cross.row(i).array() += (own ? kLevel : 0) + aged;
-    if (options_.structure) {
-      const Eigen::Map<const Eigen::RowVectorXf> structure(prior_->structure_row(block.setting), size);
-      cross.row(i) += share * fitted.shape.l * structure.cast<double>();
-    }
-  }
+  Matrix cross(all, size);
+  for (Eigen::Index i = 0; i < n; ++i)
+    cross.row(i) = CrossOf(*prior_, fitted, blocks[static_cast<size_t>(i)], now, tau, options_.structure);
+  for (Eigen::Index i = n; i < all; ++i)
+    cross.row(i) = CrossOf(*prior_, fitted, differences[static_cast<size_t>(i - n)], options_.structure);
   const Vector shift = cross.transpose() * fitted.weights;
   for (Eigen::Index id = 0; id < size; ++id) posterior.mean_[static_cast<size_t>(id)] += shift(id);
   fitted.factor.matrixL().solveInPlace(cross);

@@ -18,6 +18,13 @@ struct ThroughputOptions {
   bool robust = true;  // blocks far from what the others say count less
 };
 
+// Log seconds per update at `to` less those at `from`, as something besides speed has shown them (cpu_model.h).
+struct Difference {
+  int from = 0, to = 0;
+  double log_ratio = 0;
+  double variance = 0;
+};
+
 // What is believed now about log seconds per update at every setting.
 class Posterior {
  public:
@@ -28,15 +35,17 @@ class Posterior {
   double DifferenceVariance(int a, int b) const;
   double deviation_of_residuals() const { return residuals_; }  // of the blocks, in units of their expected deviation
   double drift() const { return drift_; }                       // chosen sd
+  // No setting that was not measured is faster than what is possible there: log seconds for each.
+  void BoundMeans(const std::vector<double>& least, const std::vector<double>& windows);
 
  private:
   friend class ThroughputModel;
   std::shared_ptr<const StructuralPrior> prior_;
   double l_ = 1, a_ = 0.12, drift_ = 0.01, residuals_ = 1;
   bool structure_ = true;
-  size_t blocks_ = 0;
+  size_t observed_ = 0;  // blocks and differences
   std::vector<double> mean_;
-  std::vector<double> whitened_;  // blocks_ values per setting
+  std::vector<double> whitened_;  // observed_ values per setting
 };
 
 class ThroughputModel {
@@ -44,7 +53,7 @@ class ThroughputModel {
   ThroughputModel(std::shared_ptr<const StructuralPrior> prior, ThroughputOptions options)
       : prior_(std::move(prior)), options_(options) {}
 
-  Posterior Fit(const BlockLog& log, double now, double tau) const;
+  Posterior Fit(const BlockLog& log, double now, double tau, const std::vector<Difference>& differences = {}) const;
 
  private:
   std::shared_ptr<const StructuralPrior> prior_;

@@ -89,6 +89,11 @@ TEST(AskTellTest, MalformedLinesAreAnsweredAndHarmNothing) {
       {R"({"type":"start","space":{"knobs":{"servers":[1,2]}},"goal":{"kind":"glory","target":1}})", "found \"glory\""},
       {R"({"type":"start","space":{"knobs":{"servers":[1,2]}},"goal":{"kind":"metric","target":1,"better":"more"}})",
        "higher or lower"},
+      {R"({"type":"start","space":{"knobs":{"servers":[1,2]}},"goal":{"kind":"steps","target":1},"objective":"fame"})",
+       "objective must be one of"},
+      {R"({"type":"start","space":{"knobs":{"servers":[1,2]}},"goal":{"kind":"steps","target":1},)"
+       R"("objective":{"prices":{"slack":1}}})",
+       "no price of slack"},
       {R"({"type":"start","space":{"knobs":{"servers":[1,2]},"allowed":[]},"goal":{"kind":"steps","target":1}})",
        "no setting may be proposed"},
       {deep, "nested deeper"},
@@ -143,6 +148,33 @@ TEST(AskTellTest, AConversationCanBeExplainedSavedAndContinued) {
   ASSERT_FALSE(other.Handle(Json({{"type", "load"}, {"state", state["state"]}}).dump()));
   const std::string later = Json({{"type", "ask"}, {"time", 11}, {"current", decision["setting"]}}).dump();
   EXPECT_EQ(Answer(other, later), Answer(conversation, later));
+}
+
+TEST(AskTellTest, LimitsOfPodsReadingsOfThemAndPricesAreUnderstood) {
+  AskTell conversation;
+  ASSERT_FALSE(conversation.Handle(
+      R"({"type":"start","space":{"knobs":{"workers":[1,4],"worker_millicores":[250,4000]}},)"
+      R"("goal":{"kind":"steps","target":5000},"objective":{"kind":"cost","prices":{"worker_millicores":0.04}},)"
+      R"("window_s":5,"current":{"workers":2,"worker_millicores":250}})"));
+  ASSERT_FALSE(conversation.Handle(
+      R"({"type":"report","setting":{"workers":2,"worker_millicores":250},"time":5,"seconds":5,"steps":9,)"
+      R"("worker_throttled":0.7,"worker_cpu":1,"server_throttled":0,"server_cpu":0.1})"));
+  ASSERT_FALSE(conversation.Handle(
+      R"({"type":"report","setting":{"workers":2,"worker_millicores":250},"time":10,"seconds":5,"steps":9,)"
+      R"("worker_throttled":-1})"));
+  const Json decision =
+      Answer(conversation, R"({"type":"ask","time":10,"current":{"workers":2,"worker_millicores":250}})");
+  EXPECT_EQ(decision["type"], "decision");
+  EXPECT_THAT(decision["last_ignored"].get<std::string>(), HasSubstr("throttling"));
+  const Json explanation = Answer(conversation, R"({"type":"explain"})");
+  ASSERT_GE(explanation["pareto"].size(), 2U);
+  const Json& fastest = explanation["pareto"].front();
+  const Json& cheapest = explanation["pareto"].back();
+  EXPECT_LT(fastest["relative_time"], cheapest["relative_time"]);
+  EXPECT_GT(fastest["relative_cost"], cheapest["relative_cost"]);
+  EXPECT_NEAR(fastest["price_per_hour"].get<double>(),
+              0.04e-3 * fastest["setting"]["workers"].get<int>() * fastest["setting"]["worker_millicores"].get<int>(),
+              1e-9);
 }
 
 // Any bytes at all: never an abort, never a line break in an answer.

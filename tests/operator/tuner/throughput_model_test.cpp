@@ -52,6 +52,48 @@ TEST(StructuralPriorTest, KnowsWhoWaitsForWhom) {
   EXPECT_GT(correlation(bsp, ssp), correlation(bsp, async));
 }
 
+TEST(StructuralPriorTest, KnowsWhatCoresAreWorth) {
+  const auto space = SearchSpace::Create({.knobs = {{"workers", 1, 4}, {"worker_millicores", 250, 4000}}});
+  ASSERT_TRUE(space.ok());
+  PriorCache cache;
+  const auto prior = cache.Get(*space, SyncMode::Async());
+  const auto gain = [&](int from, int to) {
+    return prior->mean(*space->Find({2, from})) - prior->mean(*space->Find({2, to}));
+  };
+  EXPECT_GT(gain(250, 500), 0.35) << "under a core nearly twice the speed";
+  EXPECT_GT(gain(500, 1000), 2 * gain(2000, 4000)) << "threads are no longer found for all of them";
+  EXPECT_NEAR(gain(2000, 4000), 0, 0.1) << "and machines become crowded";
+  // Of memory limits no speed is expected.
+  const auto memory = SearchSpace::Create({.knobs = {{"workers", 1, 4}, {"worker_memory_mib", 256, 1024}}});
+  ASSERT_TRUE(memory.ok());
+  const auto flat = cache.Get(*memory, SyncMode::Async());
+  EXPECT_NEAR(flat->mean(*memory->Find({2, 256})), flat->mean(*memory->Find({2, 1024})), 1e-5);
+}
+
+TEST(ThroughputModelTest, DifferencesJoinWhatWasMeasured) {
+  const auto space = SearchSpace::Create({.knobs = {{"workers", 1, 4}, {"worker_millicores", 250, 4000}}});
+  ASSERT_TRUE(space.ok());
+  PriorCache cache;
+  const ThroughputModel model(cache.Get(*space, SyncMode::Async()), {});
+  BlockLog log(10);
+  const int here = *space->Find({2, 500}), more = *space->Find({2, 1000}), most = *space->Find({2, 4000});
+  for (int i = 1; i <= 3; ++i) log.Absorb({.setting = here, .time = 10.0 * i, .seconds = 10, .updates = 100});
+  const Posterior before = model.Fit(log, 30, 600);
+  const Posterior after = model.Fit(log, 30, 600,
+                                    {{.from = here, .to = most, .log_ratio = -0.4, .variance = 0.01},
+                                     {.from = more, .to = most, .log_ratio = 0, .variance = 0.001}});
+  EXPECT_NEAR(after.mean(here) - after.mean(most), 0.4, 0.1);
+  EXPECT_NEAR(after.mean(more), after.mean(most), 0.05);
+  EXPECT_LT(after.DifferenceVariance(more, most), 0.2 * before.DifferenceVariance(more, most));
+  EXPECT_NEAR(after.mean(here), std::log(0.1), 0.05) << "what was measured stands";
+  Posterior bounded = after;
+  std::vector<double> least(static_cast<size_t>(space->size()), 0), windows(least.size(), 0);
+  windows[static_cast<size_t>(here)] = 3;
+  bounded.BoundMeans(least, windows);
+  EXPECT_EQ(bounded.mean(most), 0) << "no faster than possible";
+  EXPECT_EQ(bounded.mean(here), after.mean(here)) << "but where it was measured";
+}
+
 TEST(ThroughputModelTest, LearnsASurfaceFromFewPoints) {
   const SearchSpace space = SmallSpace();
   PriorCache cache;
