@@ -25,7 +25,7 @@ using tuner::Setting;
 class Measuring : public Policy {
  public:
   explicit Measuring(const JobModel& job) : job_(job), random_(job.seed * 31 + 5) {
-    for (const Point& p : job.settings) settings_.push_back({p.servers, p.workers, p.threads});
+    for (const Point& p : job.settings) settings_.push_back(job.ToSetting(p));
   }
   void Absorb(const Report& report) override {
     if (!report.ok) {
@@ -73,9 +73,7 @@ class Measuring : public Policy {
 class Expert final : public Measuring {
  public:
   using Measuring::Measuring;
-  Decision Decide(double, const Setting&) override {
-    return Stay({job_.expert.servers, job_.expert.workers, job_.expert.threads}, 12, false);
-  }
+  Decision Decide(double, const Setting&) override { return Stay(job_.ToSetting(job_.expert), 12, false); }
 };
 
 class RandomThenBest final : public Measuring {

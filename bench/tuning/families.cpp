@@ -6,8 +6,7 @@
 #include <map>
 
 #include "base/check.h"
-#include "base/random.h"
-#include "bench/tuning/job_model.h"
+#include "bench/tuning/family_base.h"
 
 namespace attune::bench {
 namespace {
@@ -16,123 +15,6 @@ uint64_t NameHash(const std::string& name) {  // FNV-1a: the same everywhere
   uint64_t hash = 0xCBF29CE484222325ULL;
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
   return hash;
-}
-
-double LogUniform(Random& r, double low, double high) { return low * std::pow(high / low, r.Uniform()); }
-double Uniform(Random& r, double low, double high) { return low + (high - low) * r.Uniform(); }
-
-// Parameter server with overlapping stages: the common ground of most families.
-struct Base {
-  double parallel = 0.8, communication = 0.2, fan = 0.02, server = 0.3, link = 0.02, constant = 0.01, per_worker = 0;
-  double pair = 0, norm = 3, host_cores = 1e9, overload_at = 1e9, overload = 0;
-  int cores = 4, slow_from = 99;
-  double slowness = 1, rack = 0, straggle = 0.15;
-  int rack_from = 99;
-};
-
-double Stages(const Base& b, const Point& x, bool bsp) {
-  const double t = std::min(x.threads, b.cores) * (x.threads > b.cores ? 0.9 : 1.0);
-  const double load = (x.servers + x.workers * t) / b.host_cores;
-  const double crowd = load > 1 ? std::pow(load, 1.1) : 1;
-  double cycle = (1 - b.parallel + b.parallel / t) * crowd + b.communication + b.fan * x.servers;
-  if (x.workers >= b.rack_from) cycle += b.rack * b.communication;
-  double workers = x.workers;
-  if (x.workers >= b.slow_from) {
-    if (bsp)
-      cycle *= b.slowness;
-    else
-      workers = x.workers - 1 + 1 / b.slowness;
-  }
-  if (bsp) cycle *= 1 + b.straggle * std::sqrt(2 * std::log(static_cast<double>(x.workers)));
-  double server = b.server / x.servers * std::sqrt(crowd);
-  const double ratio = static_cast<double>(x.workers) / x.servers;
-  if (ratio > b.overload_at) server *= 1 + b.overload * (ratio / b.overload_at - 1);
-  const double overlapped =
-      std::pow(std::pow(cycle / workers, b.norm) + std::pow(server, b.norm) + std::pow(b.link, b.norm), 1 / b.norm);
-  return overlapped + b.constant + b.per_worker * x.workers + b.pair * x.workers * x.servers;
-}
-
-Base RandomBase(Random& r) {
-  Base b;
-  b.parallel = Uniform(r, 0.4, 0.95);
-  b.communication = LogUniform(r, 0.03, 0.6);
-  b.fan = LogUniform(r, 0.002, 0.06);
-  b.server = LogUniform(r, 0.05, 0.8);
-  b.link = LogUniform(r, 0.005, 0.06);
-  b.constant = LogUniform(r, 0.002, 0.03);
-  b.per_worker = r.Chance(0.5) ? LogUniform(r, 1e-4, 4e-3) : 0;
-  b.pair = r.Chance(0.5) ? LogUniform(r, 5e-5, 1e-3) : 0;
-  b.norm = LogUniform(r, 1, 10);
-  b.cores = static_cast<int>(r.Between(2, 5));
-  return b;
-}
-
-// Closed queueing network by exact mean value analysis: workers think, then visit a link and one of the servers.
-double Queueing(const Point& x, double think, double link, double server, int server_kinds, double skew) {
-  const int stations = 1 + server_kinds;
-  std::array<double, 10> demand{}, queue{};
-  demand[0] = link;
-  double sum = 0;
-  const int p = std::min(x.servers, server_kinds);
-  for (int i = 0; i < p; ++i) sum += std::pow(i + 1.0, -skew);
-  for (int i = 0; i < p; ++i) demand[static_cast<size_t>(i) + 1] = server * std::pow(i + 1.0, -skew) / sum;
-  double rate = 0;
-  for (int n = 1; n <= x.workers; ++n) {
-    double response = think;
-    std::array<double, 10> wait{};
-    for (int k = 0; k < stations; ++k) {
-      const auto i = static_cast<size_t>(k);
-      wait[i] = demand[i] * (1 + queue[i]);
-      response += wait[i];
-    }
-    rate = n / response;
-    for (int k = 0; k < stations; ++k) queue[static_cast<size_t>(k)] = rate * wait[static_cast<size_t>(k)];
-  }
-  return 1 / rate;
-}
-
-void RandomLoss(JobModel& job, Random& r) {
-  LossTruth& loss = job.loss;
-  loss.floor = Uniform(r, 0.05, 0.8);
-  loss.drop = Uniform(r, 1, 4);
-  if (r.Chance(0.65)) {
-    loss.kind = LossTruth::Kind::kPower;
-    loss.power = std::array<double, 4>{0.5, 0.8, 1, 1.6}[r.Below(4)];
-    loss.tau = LogUniform(r, 0.01, 0.4);
-  } else {
-    loss.kind = LossTruth::Kind::kExponential;
-    loss.power = Uniform(r, 0.6, 1);
-    loss.tau = LogUniform(r, 0.08, 0.5);
-  }
-}
-
-// What all jobs have: length, window, costs, noise, where they start.
-JobModel RandomJob(const std::string& family, Random& r) {
-  JobModel job;
-  job.family = family;
-  job.length_windows = LogUniform(r, 100, 2000);
-  job.window_seconds = LogUniform(r, 2, 30);
-  job.speed_noise = Uniform(r, 0.02, 0.06);
-  job.costs = {.live = 0.2, .relocation = Uniform(r, 1, 5), .pods = Uniform(r, 5, 40), .crash = Uniform(r, 28, 91)};
-  const double where = r.Uniform();
-  if (where < 0.6)
-    job.start = {4, 4, 2};
-  else if (where < 0.8)
-    job.start = {1, 1, 1};
-  else
-    job.start = {static_cast<int>(r.Between(1, 8)), static_cast<int>(r.Between(1, 16)),
-                 static_cast<int>(r.Between(1, 4))};
-  RandomLoss(job, r);
-  const double c = r.Chance(0.4) ? 0 : LogUniform(r, 0.002, 0.03);
-  job.efficiency = [c](double z) { return 1 / (1 + c * z); };
-  return job;
-}
-
-using Maker = void (*)(JobModel&, Base, Random&);
-
-void UseBase(JobModel& job, const Base& base) {
-  const bool bsp = job.mode == SyncMode::Bsp();
-  job.seconds_per_update = [base, bsp](const Point& x, double) { return Stages(base, x, bsp); };
 }
 
 // ---- families of the study ----
@@ -288,7 +170,7 @@ void QueueNetwork(JobModel& j, Base, Random& r) {
   const double link = LogUniform(r, 0.01, 0.08), server = LogUniform(r, 0.05, 0.6), skew = Uniform(r, 0, 0.5);
   const double parallel = Uniform(r, 0.5, 0.95);
   j.seconds_per_update = [=](const Point& x, double) {
-    return Queueing(x, 1 - parallel + parallel / x.threads, link, server, kServersMax, skew);
+    return Queueing(x, {1 - parallel + parallel / x.threads, link, server, kServersMax, skew});
   };
 }
 void Collapse(JobModel& j, Base b, Random& r) {
@@ -351,7 +233,7 @@ void SkewedQueues(JobModel& j, Base, Random& r) {
   j.heavy_share = 0.05;
   j.heavy_depth = 0.5;
   j.seconds_per_update = [=](const Point& x, double) {
-    return Queueing(x, 0.4 + 0.6 / x.threads, link, server, kServersMax, skew) * (1 + 0.01 * x.servers);
+    return Queueing(x, {0.4 + 0.6 / x.threads, link, server, kServersMax, skew}) * (1 + 0.01 * x.servers);
   };
 }
 void BurstThrottle(JobModel& j, Base b, Random& r) {  // CPU credits run out: many threads slow down later
@@ -431,10 +313,6 @@ void RecordedWord2vec(JobModel& j, Base b, Random& r) { UseRecorded(j, b, r, "wo
 void RecordedPackageGraph(JobModel& j, Base b, Random& r) { UseRecorded(j, b, r, "package-graph"); }
 void RecordedNextCharacter(JobModel& j, Base b, Random& r) { UseRecorded(j, b, r, "next-character"); }
 
-struct Family {
-  const char* name;
-  Maker make;
-};
 constexpr std::array kDevelopment = {Family{"sum", Sum},
                                      Family{"p-norm", PNorm},
                                      Family{"maximum", Maximum},
@@ -475,34 +353,40 @@ constexpr std::array kHoldOut = {
     Family{"wavy-neighbors", WavyNeighbors},       Family{"tree-reduce", TreeReduce},
     Family{"late-collapse", LateCollapse},         Family{"everything", Everything}};
 
-template <size_t n>
-std::vector<std::string> NamesOf(const std::array<Family, n>& families) {
+std::vector<std::string> NamesOf(std::span<const Family> families) {
   std::vector<std::string> names;
   for (const Family& family : families) names.emplace_back(family.name);
   return names;
+}
+
+const Family* Find(const std::string& name) {
+  for (const std::span<const Family> set : {std::span<const Family>(kDevelopment), std::span<const Family>(kHoldOut),
+                                            ResourceFamilies(), ResourceHoldOutFamilies()}) {
+    for (const Family& one : set) {
+      if (name == one.name) return &one;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace
 
 std::vector<std::string> DevelopmentFamilies() { return NamesOf(kDevelopment); }
 std::vector<std::string> HoldOutFamilies() { return NamesOf(kHoldOut); }
+std::vector<std::string> ResourceFamilyNames() { return NamesOf(ResourceFamilies()); }
+std::vector<std::string> ResourceHoldOutFamilyNames() { return NamesOf(ResourceHoldOutFamilies()); }
 
-JobModel MakeJob(const std::string& family, uint64_t seed, double windows, bool steps_goal) {
-  const auto find = [&](const auto& families) -> Maker {
-    for (const Family& one : families) {
-      if (family == one.name) return one.make;
-    }
-    return nullptr;
-  };
-  const Maker make = find(kDevelopment) != nullptr ? find(kDevelopment) : find(kHoldOut);
+JobModel MakeJob(const std::string& family, uint64_t seed, const JobOptions& options) {
+  const Family* found = Find(family);
   Random random(SplitMix64(seed * 1000 + family.size()) ^ NameHash(family));
   JobModel job = RandomJob(family, random);
   job.seed = seed;
-  if (windows > 0) job.length_windows = windows;
-  job.loss_goal = !steps_goal;
+  if (options.windows > 0) job.length_windows = options.windows;
+  job.loss_goal = !options.steps_goal;
+  job.objective.kind = options.objective;
   const Base base = RandomBase(random);
-  if (make != nullptr) make(job, base, random);
-  if (!job.allowed(job.start)) job.start = {1, 1, 1};
+  if (found != nullptr) found->make(job, base, random);
+  if (!job.allowed(job.start)) job.start = job.Smallest();
   job.Finish();
   return job;
 }

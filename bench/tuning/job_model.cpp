@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "base/check.h"
+
 namespace attune::bench {
 
 double LossTruth::At(double steps) const {
@@ -37,6 +39,7 @@ double JobModel::UpdateSeconds(const Point& point, double time_seconds) const {
 double JobModel::StaticSeconds(const Point& point) const {
   double time = 0, steps = 0;
   const double quality = Quality(point);
+  if (cpu) return total_effective * UpdateSeconds(point, 0) / quality;
   const double chunk = 4 * window_seconds;
   for (int i = 0; i < 200'000; ++i) {
     const double rate = quality / UpdateSeconds(point, time + chunk / 2);
@@ -48,20 +51,71 @@ double JobModel::StaticSeconds(const Point& point) const {
   return time;
 }
 
-void JobModel::Finish() {
+double JobModel::Price(const Point& point) const {
+  if (objective.kind == tuner::ObjectiveKind::kTime) return 1;
+  const double worker = worker_cores.high > 0 ? 1e-3 * point.worker_millicores : 1;
+  const double server = server_cores.high > 0 ? 1e-3 * point.server_millicores : 1;
+  return point.workers * worker + point.servers * server;
+}
+
+std::vector<tuner::KnobRange> JobModel::Knobs() const {
+  std::vector<tuner::KnobRange> knobs = {{"servers", 1, servers_max}, {"workers", 1, workers_max}};
+  if (threads_max > 1) knobs.push_back({"threads", 1, threads_max});
+  for (const tuner::KnobRange& cores : {worker_cores, server_cores}) {
+    if (cores.high > 0) knobs.push_back(cores);
+  }
+  return knobs;
+}
+
+tuner::Setting JobModel::ToSetting(const Point& point) const {
+  tuner::Setting setting = {point.servers, point.workers};
+  if (threads_max > 1) setting.push_back(point.threads);
+  if (worker_cores.high > 0) setting.push_back(point.worker_millicores);
+  if (server_cores.high > 0) setting.push_back(point.server_millicores);
+  return setting;
+}
+
+Point JobModel::ToPoint(const tuner::Setting& setting) const {
+  Point point{setting[0], setting[1]};
+  size_t k = 2;
+  if (threads_max > 1) point.threads = setting[k++];
+  if (worker_cores.high > 0) point.worker_millicores = setting[k++];
+  if (server_cores.high > 0) point.server_millicores = setting[k];
+  return point;
+}
+
+// Every allowed setting, limits on levels as the tuner has them where a space is small.
+void JobModel::ListSettings() {
+  const auto levels = [](const tuner::KnobRange& cores) {
+    if (cores.high <= 0) return std::vector<int>{0};
+    const auto space = tuner::SearchSpace::Create({.knobs = {cores}});
+    ATTUNE_CHECK(space.ok()) << space.status().ToString();
+    return space->levels(0);
+  };
   settings.clear();
-  double least = std::numeric_limits<double>::infinity();
-  for (int p = 1; p <= kServersMax; ++p) {
-    for (int w = 1; w <= kWorkersMax; ++w) {
-      for (int t = 1; t <= kThreadsMax; ++t) {
-        const Point point{p, w, t};
-        if (!allowed(point)) continue;
-        settings.push_back(point);
-        if (Crashes(point)) continue;
-        least = std::min(least, seconds_per_update(point, 0) / Quality(point));
+  const std::vector<int> worker_levels = levels(worker_cores), server_levels = levels(server_cores);
+  for (int p = 1; p <= servers_max; ++p) {
+    for (int w = 1; w <= workers_max; ++w) {
+      for (int t = 1; t <= threads_max; ++t) {
+        for (const int worker : worker_levels) {
+          for (const int server : server_levels) {
+            const Point point{p, w, t, worker, server};
+            if (allowed(point)) settings.push_back(point);
+          }
+        }
       }
     }
   }
+}
+
+namespace {
+
+double Octaves(double a, double b) { return a > 0 && b > 0 ? std::abs(std::log2(a / b)) : 0; }
+
+}  // namespace
+
+void JobModel::Finish() {
+  ListSettings();
   // The best setting makes 100 updates in a window at the beginning.
   const auto pace = [&](const Point& p) { return seconds_per_update(p, 0) / Quality(p); };
   const Point* fastest = nullptr;
@@ -77,21 +131,23 @@ void JobModel::Finish() {
   target = loss_goal ? loss.At(total_effective) : total_effective;
   if (unreachable && loss_goal) target = loss.floor * 0.9;
 
-  double sum = 0;
+  double plain = 0;
   int count = 0;
   best_seconds = std::numeric_limits<double>::infinity();
-  expert = {4, 4, 2};
+  expert = settings.front();
   double nearest = std::numeric_limits<double>::infinity();
   for (const Point& point : settings) {
     const double distance = std::abs(std::log2(point.servers / 4.0)) + std::abs(std::log2(point.workers / 4.0)) +
-                            std::abs(std::log2(point.threads / 2.0)) + (Crashes(point) ? 100 : 0);
+                            (threads_max > 1 ? std::abs(std::log2(point.threads / 2.0)) : 0) +
+                            Octaves(point.worker_millicores, 1000) + Octaves(point.server_millicores, 1000) +
+                            (Crashes(point) ? 100 : 0);
     if (distance < nearest) {
       nearest = distance;
       expert = point;
     }
     if (Crashes(point)) continue;
-    const double seconds = StaticSeconds(point);
-    sum += std::log(seconds);
+    const double seconds = StaticSeconds(point) * Price(point);
+    plain += seconds;
     ++count;
     worst_seconds = std::max(worst_seconds, seconds);
     if (seconds < best_seconds) {
@@ -99,11 +155,9 @@ void JobModel::Finish() {
       best = point;
     }
   }
-  // The plain mean over settings, as a user who picks at random would meet it.
-  double plain = 0;
-  for (const Point& point : settings) plain += Crashes(point) ? 0 : StaticSeconds(point);
+  // As a user who picks at random would meet it.
   mean_seconds = plain / count;
-  expert_seconds = StaticSeconds(expert);
+  expert_seconds = StaticSeconds(expert) * Price(expert);
   if (Crashes(start)) start = expert;
 }
 

@@ -15,11 +15,11 @@ namespace {
 constexpr char kHelp[] =
     "bench_tuning [options]     completion times of simulated jobs against the best static setting\n"
     "  --seeds N        jobs per family (3)         --first-seed N   (1)\n"
-    "  --families SET   development (default), hold-out, or names separated by commas\n"
+    "  --families SET   development (default), hold-out, resources, resources-hold-out, or names separated by commas\n"
     "  --methods LIST   tuner, tuner-<part> without a part, expert, random12, hill-climbing, halving, gp-ei,\n"
     "                   marginal-gain, published; separated by commas (tuner)\n"
     "  --windows N      length of all jobs in windows of the best setting (else log-uniform in 100..2000)\n"
-    "  --noise X        loss noise of a window (0.05)   --goal loss|steps\n"
+    "  --noise X        loss noise of a window (0.05)   --goal loss|steps   --objective time|cost\n"
     "  --restart S      every change is a restart from a checkpoint that costs S seconds\n"
     "  --per-family     a line for every family, of the first method    --trace   every decision of every job\n"
     "  --each           a line for every job as it ends: what it lost in trials, at kept settings, in changes and\n"
@@ -31,6 +31,7 @@ struct Options {
   std::vector<std::string> families = DevelopmentFamilies();
   std::vector<std::string> methods = {"tuner"};
   double windows = 0, noise = -1, restart = 0;
+  tuner::ObjectiveKind objective = tuner::ObjectiveKind::kTime;
   bool steps_goal = false, per_family = false, trace = false, each = false;
 };
 
@@ -63,6 +64,8 @@ bool Parse(int argc, char** argv, Options& options) {
       options.noise = std::atof(value().c_str());
     else if (flag == "--goal")
       options.steps_goal = value() == "steps";
+    else if (flag == "--objective")
+      options.objective = value() == "cost" ? tuner::ObjectiveKind::kCost : tuner::ObjectiveKind::kTime;
     else if (flag == "--per-family")
       options.per_family = true;
     else if (flag == "--trace")
@@ -71,9 +74,11 @@ bool Parse(int argc, char** argv, Options& options) {
       options.each = true;
     else if (flag == "--families") {
       const std::string set = value();
-      options.families = set == "development" ? DevelopmentFamilies()
-                         : set == "hold-out"  ? HoldOutFamilies()
-                                              : Split(set);
+      options.families = set == "development"          ? DevelopmentFamilies()
+                         : set == "hold-out"           ? HoldOutFamilies()
+                         : set == "resources"          ? ResourceFamilyNames()
+                         : set == "resources-hold-out" ? ResourceHoldOutFamilyNames()
+                                                       : Split(set);
     } else {
       return false;
     }
@@ -85,13 +90,13 @@ std::optional<tuner::TunerParts> PartsOf(const std::string& method) {
   tuner::TunerParts parts;
   if (method == "tuner") return parts;
   const std::map<std::string, bool tuner::TunerParts::*> names = {
-      {"structure", &tuner::TunerParts::structure}, {"efficiency", &tuner::TunerParts::efficiency},
-      {"collapse", &tuner::TunerParts::collapse},   {"medians", &tuner::TunerParts::medians},
-      {"memory", &tuner::TunerParts::memory},       {"crash", &tuner::TunerParts::crash_rule},
-      {"design", &tuner::TunerParts::start_design}, {"value", &tuner::TunerParts::value_of_trial},
-      {"costs", &tuner::TunerParts::change_costs},  {"hysteresis", &tuner::TunerParts::hysteresis},
-      {"drift", &tuner::TunerParts::drift},         {"probe", &tuner::TunerParts::probe},
-      {"horizon", &tuner::TunerParts::loss_horizon}};
+      {"structure", &tuner::TunerParts::structure},  {"efficiency", &tuner::TunerParts::efficiency},
+      {"collapse", &tuner::TunerParts::collapse},    {"medians", &tuner::TunerParts::medians},
+      {"memory", &tuner::TunerParts::memory},        {"crash", &tuner::TunerParts::crash_rule},
+      {"design", &tuner::TunerParts::start_design},  {"value", &tuner::TunerParts::value_of_trial},
+      {"costs", &tuner::TunerParts::change_costs},   {"hysteresis", &tuner::TunerParts::hysteresis},
+      {"drift", &tuner::TunerParts::drift},          {"probe", &tuner::TunerParts::probe},
+      {"horizon", &tuner::TunerParts::loss_horizon}, {"cpu", &tuner::TunerParts::cpu}};
   for (const auto& [name, part] : names) {
     if (method == "tuner-" + name) {
       parts.*part = false;
@@ -205,7 +210,8 @@ int Main(int argc, char** argv) {
   for (const std::string& family : options.families) {
     for (int i = 0; i < options.seeds; ++i) {
       JobModel job =
-          MakeJob(family, options.first_seed + static_cast<uint64_t>(i), options.windows, options.steps_goal);
+          MakeJob(family, options.first_seed + static_cast<uint64_t>(i),
+                  {.windows = options.windows, .steps_goal = options.steps_goal, .objective = options.objective});
       if (options.noise >= 0) job.loss_noise = options.noise;
       job.restart_seconds = options.restart;
       for (const std::string& method : options.methods) {
@@ -216,9 +222,10 @@ int Main(int argc, char** argv) {
           return 2;
         }
         if (options.trace)
-          std::printf("-- %s %llu %s: best %d:%d:%d, %.0f windows of %.1f s, pods %.0f s\n", family.c_str(),
+          std::printf("-- %s %llu %s: best %d:%d:%d:%d:%d, %.0f windows of %.1f s, pods %.0f s\n", family.c_str(),
                       static_cast<unsigned long long>(job.seed), method.c_str(), job.best.servers, job.best.workers,
-                      job.best.threads, job.length_windows, job.window_seconds, job.costs.pods);
+                      job.best.threads, job.best.worker_millicores, job.best.server_millicores, job.length_windows,
+                      job.window_seconds, job.costs.pods);
         all[method].push_back(RunJob(job, *policy, options.trace));
         if (options.each) PrintEach(method, all[method].back());
         if (options.trace) std::printf("   ratio %.3f\n", all[method].back().ratio);

@@ -20,10 +20,14 @@ class TunerPolicy final : public Policy {
 
 tuner::JobDescription Describe(const JobModel& job) {
   tuner::JobDescription description;
-  description.space.knobs = {{"servers", 1, kServersMax}, {"workers", 1, kWorkersMax}, {"threads", 1, kThreadsMax}};
-  for (const Point& point : job.settings)
-    description.space.allowed.push_back({point.servers, point.workers, point.threads});
-  description.space.current = tuner::Setting{job.start.servers, job.start.workers, job.start.threads};
+  description.space.knobs = job.Knobs();
+  description.space.limits = job.limits;
+  // Limits of CPU have too many levels to be listed.
+  if (!job.cpu) {
+    for (const Point& point : job.settings) description.space.allowed.push_back(job.ToSetting(point));
+  }
+  description.space.current = job.ToSetting(job.start);
+  description.objective = job.objective;
   description.goal = {.kind = job.loss_goal ? tuner::GoalKind::kLoss : tuner::GoalKind::kSteps, .target = job.target};
   if (job.loss_goal) description.goal.max_steps = job.total_effective * (job.unreachable ? 1 : 10);
   description.costs = job.costs;

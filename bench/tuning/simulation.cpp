@@ -10,10 +10,9 @@
 namespace attune::bench {
 namespace {
 
-Point ToPoint(const tuner::Setting& s) { return {s[0], s[1], s[2]}; }
-tuner::Setting ToSetting(const Point& p) { return {p.servers, p.workers, p.threads}; }
 bool Same(const Point& a, const Point& b) {
-  return a.servers == b.servers && a.workers == b.workers && a.threads == b.threads;
+  return a.servers == b.servers && a.workers == b.workers && a.threads == b.threads &&
+         a.worker_millicores == b.worker_millicores && a.server_millicores == b.server_millicores;
 }
 
 // CPU time of this thread: others may share the machine.
@@ -33,12 +32,12 @@ class Run {
     out.family = job_.family;
     out.seed = job_.seed;
     out.length_windows = job_.length_windows;
-    const double limit = 30 * job_.best_seconds + 1000 * job_.window_seconds;
+    const double limit = 30 * job_.StaticSeconds(job_.best) + 1000 * job_.window_seconds;
     while (!Done() && time_ < limit) Step();
     out.finished = Done();
-    out.ratio = time_ / job_.best_seconds;
-    out.against_mean = job_.mean_seconds / time_;
-    out.against_expert = time_ / job_.expert_seconds;
+    out.ratio = spent_ / job_.best_seconds;
+    out.against_mean = job_.mean_seconds / spent_;
+    out.against_expert = spent_ / job_.expert_seconds;
     if (out.decisions > 0) out.milliseconds_per_decision = spent_ms_ / out.decisions;
     if (estimate_.has_value() && estimate_at_ > 0) {
       const double truth = time_ - estimate_at_;
@@ -54,7 +53,7 @@ class Run {
 
   void Step() {
     const double began = ThreadMilliseconds();
-    const tuner::Decision decision = policy_.Decide(time_, ToSetting(here_));
+    const tuner::Decision decision = policy_.Decide(time_, job_.ToSetting(here_));
     spent_ms_ += ThreadMilliseconds() - began;
     ++outcome_.decisions;
     if (estimate_at_ == 0 && steps_ >= 0.2 * job_.total_effective) {
@@ -62,14 +61,13 @@ class Run {
       estimate_ = decision.remaining;
       outcome_.unreachable_said = decision.outlook == tuner::Outlook::kUnreachable;
     }
-    const Point to = ToPoint(decision.setting);
+    const Point to = job_.ToPoint(decision.setting);
     const tuner::Tuner* tuner = trace_ ? policy_.AsTuner() : nullptr;
     if (trace_)
-      std::printf("%8.1f s %5.1f%% %d:%d:%d -> %d:%d:%d %-5s %.0f s  pace %.2f  collapsed %.2f  %s\n", time_,
-                  100 * steps_ / job_.total_effective, here_.servers, here_.workers, here_.threads, to.servers,
-                  to.workers, to.threads, tuner::Name(decision.kind).data(), decision.seconds,
-                  Pace(to) / Pace(job_.best), tuner != nullptr ? tuner->CollapseProbability() : 0,
-                  decision.why.c_str());
+      std::printf("%8.1f s %5.1f%% %s -> %s %-5s %.0f s  pace %.2f  collapsed %.2f  %s\n", time_,
+                  100 * steps_ / job_.total_effective, Text(here_).c_str(), Text(to).c_str(),
+                  tuner::Name(decision.kind).data(), decision.seconds, Pace(to) / Pace(job_.best),
+                  tuner != nullptr ? tuner->CollapseProbability() : 0, decision.why.c_str());
     // Kept is where the job stays by decision; going back to what was kept before is a rollback.
     if (decision.kind == tuner::DecisionKind::kKeep && !Same(to, kept_)) {
       ++outcome_.adoptions;
@@ -84,13 +82,23 @@ class Run {
     Stay(std::max(decision.seconds, 0.2 * job_.window_seconds));
   }
 
+  std::string Text(const Point& point) const {
+    std::string text;
+    for (const int value : job_.ToSetting(point)) text += (text.empty() ? "" : ":") + std::to_string(value);
+    return text;
+  }
+
+  // Of what counts: seconds, or their price.
+  void Spend(double seconds) { spent_ += seconds * job_.Price(here_); }
+
   // Time without training.
   void Pass(double seconds) {
     time_ += seconds;
-    *lost_ += seconds / job_.best_seconds;
+    Spend(seconds);
+    *lost_ += seconds * job_.Price(here_) / job_.best_seconds;
   }
 
-  double Pace(const Point& p) const { return job_.UpdateSeconds(p, time_) / job_.Quality(p); }
+  double Pace(const Point& p) const { return job_.UpdateSeconds(p, time_) * job_.Price(p) / job_.Quality(p); }
 
   void Change(const Point& to, bool adoption) {
     ++outcome_.changes;
@@ -107,7 +115,9 @@ class Run {
     const bool more = to.servers > here_.servers || to.workers > here_.workers;
     if (more) Train(job_.costs.pods, 1, true);
     if (to.servers != here_.servers) Train(job_.costs.relocation, 0.4, true);
-    if (to.threads != here_.threads) Pass(job_.costs.live);
+    const bool resized =
+        to.worker_millicores != here_.worker_millicores || to.server_millicores != here_.server_millicores;
+    if (to.threads != here_.threads || resized) Pass(job_.costs.live);
     previous_ = here_;
     here_ = to;
     noise_state_ = 0;
@@ -118,7 +128,7 @@ class Run {
       ++outcome_.crashes;
       lost_ = &outcome_.lost_in_crashes;
       Pass(job_.costs.crash);
-      policy_.Absorb({.ok = false, .setting = ToSetting(here_), .time = time_});
+      policy_.Absorb({.ok = false, .setting = job_.ToSetting(here_), .time = time_});
       here_ = job_.Crashes(previous_) ? job_.expert : previous_;
       return;
     }
@@ -146,21 +156,34 @@ class Run {
     const double used = std::min(seconds, left);
     const double updates = rate * used;
     const double middle = steps_ + updates * quality / 2;
-    *lost_ += (used - updates * quality * Pace(job_.best)) / job_.best_seconds;
+    *lost_ += (used * job_.Price(here_) - updates * quality * Pace(job_.best)) / job_.best_seconds;
     time_ += used;
+    Spend(used);
     steps_ += updates * quality;
     if (left <= seconds) steps_ = job_.total_effective;  // done, rounding aside
     const double noise = job_.loss_noise / std::sqrt(std::max(windows, 0.2));
-    policy_.Absorb({.ok = true,
-                    .setting = ToSetting(here_),
-                    .time = time_,
-                    .seconds = used,
-                    .steps = updates,
-                    .loss_mean = job_.loss.At(middle) * std::max(0.05, 1 + noise * random_.Normal()),
-                    .staleness = job_.Staleness(here_) * (1 + 0.03 * random_.Normal()),
-                    .server_memory = job_.server_memory(here_) * (1 + 0.01 * random_.Normal()),
-                    .worker_memory = job_.worker_memory(here_) * (1 + 0.01 * random_.Normal()),
-                    .during_change = changing});
+    tuner::Report report{.ok = true,
+                         .setting = job_.ToSetting(here_),
+                         .time = time_,
+                         .seconds = used,
+                         .steps = updates,
+                         .loss_mean = job_.loss.At(middle) * std::max(0.05, 1 + noise * random_.Normal()),
+                         .staleness = job_.Staleness(here_) * (1 + 0.03 * random_.Normal()),
+                         .server_memory = job_.server_memory(here_) * (1 + 0.01 * random_.Normal()),
+                         .worker_memory = job_.worker_memory(here_) * (1 + 0.01 * random_.Normal()),
+                         .during_change = changing};
+    if (job_.cpu) ReadCpu(report);
+    policy_.Absorb(report);
+  }
+
+  void ReadCpu(tuner::Report& report) {
+    const CpuTruth truth = job_.cpu(here_);
+    const auto noisy = [&](double share) { return std::clamp(share * (1 + 0.05 * random_.Normal()), 0.0, 1.0); };
+    report.worker_throttled = noisy(truth.worker_throttled);
+    report.worker_cpu = noisy(truth.worker_use);
+    if (job_.server_cores.high <= 0) return;
+    report.server_throttled = noisy(truth.server_throttled);
+    report.server_cpu = noisy(truth.server_use);
   }
 
   const JobModel& job_;
@@ -168,6 +191,7 @@ class Run {
   bool trace_;
   Random random_;
   Outcome outcome_;
+  double spent_ = 0;
   double time_ = 0, steps_ = 0, noise_state_ = 0, spent_ms_ = 0, collapsed_ = 0;
   Point here_, previous_{}, kept_, kept_before_{};
   std::optional<tuner::Remaining> estimate_;
