@@ -120,7 +120,7 @@ class BestCheckpointsTest : public CheckpointsTest {
   }
 };
 
-TEST_F(BestCheckpointsTest, ABetterValueIsAReasonUntilALaterOneIsNoBetter) {
+TEST_F(BestCheckpointsTest, ABetterValueIsAReasonAndItsEndIsNamed) {
   EXPECT_EQ(checkpoints_.Continue(out_), Outcome::kNothing);
   EXPECT_FALSE(checkpoints_.HasBest());
   Report(0.5);
@@ -128,8 +128,8 @@ TEST_F(BestCheckpointsTest, ABetterValueIsAReasonUntilALaterOneIsNoBetter) {
   EXPECT_TRUE(checkpoints_.HasBest());
   ASSERT_TRUE(out_.begin_checkpoint);
   EXPECT_EQ(out_.begin_checkpoint->directory, "/best");
-  Report(0.9);
-  EXPECT_EQ(checkpoints_.Continue(out_), Outcome::kBestEnded);
+  const CheckpointBegun failed{.cut = kCut, .status = Error(StatusCode::kUnavailable, "no such directory")};
+  EXPECT_EQ(checkpoints_.On(failed, out_), Outcome::kBestEnded);
   EXPECT_TRUE(HasEvent("the best one so far stays"));
   EXPECT_FALSE(checkpoints_.HasBest());
 }

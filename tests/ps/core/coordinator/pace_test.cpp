@@ -11,7 +11,12 @@ class PaceTest : public CoordinatorParts {
  protected:
   static constexpr NodeId kOther{4};
 
-  PaceTest() {
+  static CoordinatorOptions Bounded() {
+    CoordinatorOptions options = Alone();
+    options.synchronization = SyncMode::Bsp();
+    return options;
+  }
+  PaceTest() : CoordinatorParts(Bounded()) {
     admissions_.OnJoin(To(kOther), JoinOf(Role::kWorker, 1), out_);
     for (const NodeId worker : {kWorker, kOther}) pace_.SetCounted(worker, true);
     pace_.SendChanges(out_);

@@ -80,6 +80,7 @@ TEST_F(MirroredRepliesTest, AWorkerThatHasLeftIsAnsweredOverItsConnection) {
 }
 
 TEST_F(MirroredRepliesTest, OlderCopiesAreAnnouncedAsOutOfDate) {
+  ASSERT_TRUE(replies_.ChooseHost());
   replies_.NoteOlderCopy(kServer0);
   replies_.NoteChange();
   EXPECT_EQ(replies_.ToAnnounce(), std::nullopt) << "the first copy has not arrived";
