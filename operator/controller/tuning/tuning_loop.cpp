@@ -15,6 +15,18 @@ namespace {
 // because the tuner may have been asked later.
 constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
 
+// Over those with a limit of CPU; nothing when there are none.
+std::optional<double> MeanShare(const std::vector<NodeFigures>& nodes, double NodeFigures::*share) {
+  double sum = 0;
+  int count = 0;
+  for (const NodeFigures& node : nodes) {
+    if (node.cpu <= 0) continue;
+    sum += node.*share;
+    ++count;
+  }
+  return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
+}
+
 }  // namespace
 
 // Knobs that are not the tuner's to choose in this job are left out of its settings.
@@ -182,6 +194,10 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   report.staleness = input.staleness;
   report.server_memory = input.server_memory;
   report.worker_memory = input.worker_memory;
+  report.worker_throttled = MeanShare(input.worker_figures, &NodeFigures::throttled);
+  report.worker_cpu = MeanShare(input.worker_figures, &NodeFigures::cpu);
+  report.server_throttled = MeanShare(input.server_figures, &NodeFigures::throttled);
+  report.server_cpu = MeanShare(input.server_figures, &NodeFigures::cpu);
   report.during_change = during_change;
   // A report that cannot be true is counted by the tuner and changes nothing.
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);

@@ -22,10 +22,18 @@ tuner::PriorCache& Priors() {
   return cache;
 }
 
+// The share of the time that a worker has cores, when it wants one and a half.
+constexpr double kCoresWanted = 1.5;
+double CoreShare(const JobSetting& at) {
+  return at.worker_millicores ? std::min(1.0, *at.worker_millicores / 1000.0 / kCoresWanted) : 1;
+}
+
 // Steps per second of the whole job: servers starve workers, workers help until they do; threads share the computing;
-// one worker is three times as slow as the others, and with a bound on the lead so are all.
+// one worker is three times as slow as the others, and with a bound on the lead so are all. A limit of CPU stretches
+// the computing.
 double Rate(const JobSetting& at) {
-  const double compute = 0.01 + 0.04 / std::min(at.threads.value_or(1), 4) * (1 + 0.05 * at.threads.value_or(1));
+  const double compute =
+      (0.01 + 0.04 / std::min(at.threads.value_or(1), 4) * (1 + 0.05 * at.threads.value_or(1))) / CoreShare(at);
   const double seconds_per_step = compute + 0.02 * at.workers / at.servers;
   const double slowed = at.slack.value_or(tuner::kSlackAsync) < tuner::kSlackAsync ? 3 : 1;
   return at.workers / seconds_per_step / (1 + 0.01 * at.servers * at.workers) / slowed;
@@ -58,6 +66,11 @@ class FormulaJob {
     if (input.items_total > 0) input.items_done = input.job_steps * kItemsPerStep / lease_items * lease_items;
     if (input.training) input.trained_seconds += 1;
     input.settled = actual == input.wanted && !flicker;
+    if (actual.worker_millicores) {
+      const double share = CoreShare(actual), limit = *actual.worker_millicores / 1000.0;
+      const NodeFigures worker{.cpu = std::min(1.0, kCoresWanted / limit), .throttled = 1 - share};
+      input.worker_figures.assign(static_cast<size_t>(actual.workers), worker);
+    }
     if (!input.wanted.threads && input.threads_max > 0) input.wanted.threads = actual.threads = 1;
     TuningOutput output = loop.Step(input, Priors());
     if (output.change && !user_overrides) Write(*output.change);
@@ -68,6 +81,7 @@ class FormulaJob {
   void Write(JobSetting change) {
     if (!change.threads) change.threads = input.wanted.threads;
     if (!change.slack) change.slack = input.wanted.slack;
+    if (!change.worker_millicores) change.worker_millicores = input.wanted.worker_millicores;
     if (input.wanted == change) return;
     input.wanted = change;
     ++input.generation;
@@ -109,6 +123,23 @@ TEST(TuningLoop, FindsAMuchBetterSettingAndTellsTheStory) {
   ASSERT_TRUE(job.last.status.remaining_seconds.has_value());
   EXPECT_LT(*job.last.status.remaining_low, *job.last.status.remaining_high);
   EXPECT_LT(job.last.status.state.size(), TuningLoop::kStateBytesMax);
+}
+
+// Numbers of pods are fixed: the limit of CPU is all there is, and one look at the throttling says where to go.
+TEST(TuningLoop, ThrottledWorkersAreGivenTheCoresTheyWantAndNoMore) {
+  for (const int32_t begin : {250, 4000}) {
+    FormulaJob job(api::TuningMode::kInPlaceOnly);
+    job.input.wanted.workers = job.actual.workers = 2;
+    job.input.wanted.worker_millicores = job.actual.worker_millicores = begin;
+    job.input.low.worker_millicores = 250;
+    job.input.high.worker_millicores = 4000;
+    job.Run(600);
+    ASSERT_TRUE(job.last.status.worker_millicores.has_value()) << job.last.status.message;
+    EXPECT_GE(*job.last.status.worker_millicores, 1300) << "from " << begin << ": " << job.events;
+    EXPECT_LE(*job.last.status.worker_millicores, 2700) << "from " << begin << ": " << job.events;
+    EXPECT_LE(job.writes, 6) << "from " << begin << ": " << job.events;
+    EXPECT_EQ(job.input.wanted.workers, 2);
+  }
 }
 
 TEST(TuningLoop, RecommendTouchesNothingAndSaysWhatItWouldDo) {
