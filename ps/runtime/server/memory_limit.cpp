@@ -26,4 +26,6 @@ uint64_t MemoryForTables(uint64_t available) {
   return available > 2 * rest ? available - rest : available / 2;
 }
 
+uint64_t TableMemory(uint64_t fixed) { return fixed > 0 ? fixed : MemoryForTables(AvailableMemory()); }
+
 }  // namespace attune::ps

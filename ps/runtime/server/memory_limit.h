@@ -10,5 +10,7 @@ namespace attune::ps {
 uint64_t AvailableMemory();
 // What tables may take of it: the rest is for messages on their way, the program itself and what the allocator wastes.
 uint64_t MemoryForTables(uint64_t available);
+// What tables may take now: `fixed`, or with 0 what this process is given, which a resize of its pod changes.
+uint64_t TableMemory(uint64_t fixed);
 
 }  // namespace attune::ps

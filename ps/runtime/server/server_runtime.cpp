@@ -19,10 +19,7 @@ StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& opt
 }
 
 ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
-    : options_(options),
-      time_(time),
-      memory_(options.table_bytes_max > 0 ? options.table_bytes_max : MemoryForTables(AvailableMemory())),
-      reported_at_(time.Now()) {}
+    : options_(options), time_(time), memory_(TableMemory(options.table_bytes_max)), reported_at_(time.Now()) {}
 
 ServerRuntime::~ServerRuntime() {
   std::unique_ptr<Reporter> reporter;
@@ -392,8 +389,7 @@ uint64_t ServerRuntime::row_count() const {
 // Bytes are estimated from this server's own rows: all hold the same tables.
 void ServerRuntime::ReportRelocation(const JobProgress& progress, v1::WindowReport* to) {
   const uint64_t before = std::exchange(reported_moved_, progress.rows_moved);
-  const uint64_t moved =
-      progress.rows_moved - (before <= progress.rows_moved ? before : 0);  // another coordinator here
+  const uint64_t moved = progress.rows_moved - (before <= progress.rows_moved ? before : 0);  // another coordinator
   const uint64_t rows_left = progress.rows_to_come + progress.copies_to_send;
   if (moved == 0 && rows_left == 0 && progress.shards_to_change == 0) return;
   const uint64_t row_bytes = to->server().rows() > 0 ? to->server().row_bytes() / to->server().rows() : 0;
@@ -403,6 +399,7 @@ void ServerRuntime::ReportRelocation(const JobProgress& progress, v1::WindowRepo
 }
 
 v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
+  memory_.SetLimit(TableMemory(options_.table_bytes_max));
   v1::WindowReport window;
   window.set_duration_seconds(Seconds(now - std::exchange(reported_at_, now)));
   v1::ServerWindow& server = *window.mutable_server();

@@ -14,5 +14,10 @@ TEST(MemoryLimit, TablesLeaveRoomForTheRest) {
   EXPECT_GT(AvailableMemory(), 0U);
 }
 
+TEST(MemoryLimit, WhatIsFixedOnTheCommandLineIsNotFollowed) {
+  EXPECT_EQ(TableMemory(5 * kMiB), 5 * kMiB);
+  EXPECT_EQ(TableMemory(0), MemoryForTables(AvailableMemory()));
+}
+
 }  // namespace
 }  // namespace attune::ps

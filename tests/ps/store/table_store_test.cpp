@@ -11,6 +11,7 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <vector>
 
@@ -244,6 +245,19 @@ TEST(TableStore, RefusalsNameTableAndKeyRange) {
   EXPECT_THAT(std::string(Message(refused)), HasSubstr("key 7 of table 'embedding'"));
   EXPECT_THAT(std::string(Message(refused)), HasSubstr("1 MiB"));
   EXPECT_EQ(starved->row_count(), 0U);
+}
+
+TEST(TableStore, ATableGrowsOnWhenItsServerIsGivenMoreMemory) {
+  MemoryBudget budget(1 << 20);
+  const auto table = *TableStore::Create({"embedding", {.dim = 65536}}, {.memory_budget = &budget});
+  EXPECT_EQ(table->CreateRows(std::vector<Key>{1}, RowVersion()).code(), StatusCode::kResourceExhausted);
+  budget.SetLimit(64 << 20);
+  EXPECT_TRUE(table->CreateRows(std::vector<Key>{1}, RowVersion()).ok());
+  budget.SetLimit(1 << 20);
+  EXPECT_TRUE(table->Push(std::vector<Key>{1}, std::vector<float>(65536), {}).ok()) << "rows that are there stay";
+  std::vector<Key> many(100);
+  std::iota(many.begin(), many.end(), Key{2});
+  EXPECT_EQ(table->CreateRows(many, RowVersion()).code(), StatusCode::kResourceExhausted);
 }
 
 TEST(TableStore, TablesShareTheBudgetAndGiveItBack) {
