@@ -17,6 +17,14 @@ Json& Object(Json& object, const char* key) {
 // Requests that the servers' built-in container has where neither its template nor the spec says anything.
 constexpr char kServerCpu[] = "100m", kServerMemory[] = "128Mi";
 
+// Where a range alone is given.
+constexpr int64_t kFirstMillicores = 1000, kFirstBytes = 1LL << 30;
+
+std::optional<int64_t> TargetOf(const api::ResourceTarget& wanted, const ResourceFigures& stated, int64_t first) {
+  if (wanted.target || stated.any() || !wanted.max) return wanted.target;
+  return std::clamp(first, std::min(wanted.min.value_or(0), *wanted.max), *wanted.max);
+}
+
 using FormatAmount = std::string (*)(int64_t);
 
 void Write(Json& resources, const char* name, const ResourceFigures& figures, FormatAmount format) {
@@ -49,6 +57,13 @@ ContainerFigures StatedFigures(const api::TrainingJob& job, RoleName role) {
     if (kube::StringAt(container, {"name"}) == ToString(role)) return FiguresOf(kube::At(container, {"resources"}));
   }
   return {};
+}
+
+Amounts TargetsOf(const api::TrainingJob& job, RoleName role) {
+  const api::RoleResources& wanted = RoleOf(job, role).resources;
+  const ContainerFigures stated = StatedFigures(job, role);
+  return {.cpu = TargetOf(wanted.cpu, stated.cpu, kFirstMillicores),
+          .memory = TargetOf(wanted.memory, stated.memory, kFirstBytes)};
 }
 
 ResourceFigures FiguresOfNewPod(const ResourceFigures& stated, std::optional<int64_t> target) {
@@ -92,18 +107,17 @@ Json ResourcesPatch(const ContainerFigures& wanted, const ContainerFigures& live
 }
 
 void SetResources(Json& container, const api::TrainingJob& job, RoleName role) {
-  const api::RoleResources& wanted = RoleOf(job, role).resources;
+  const Amounts wanted = TargetsOf(job, role);
   const bool built_in = role == RoleName::kServer && !kube::At(container, {"resources"}).is_object();
   const ContainerFigures stated = FiguresOf(kube::At(container, {"resources"}));
   if (built_in) {
     container["resources"] = {{"requests", {{"cpu", kServerCpu}, {"memory", kServerMemory}}}};
   }
-  if (wanted.cpu.target) {
-    Write(Object(container, "resources"), "cpu", FiguresOfNewPod(stated.cpu, wanted.cpu.target),
-          kube::FormatMillicores);
+  if (wanted.cpu) {
+    Write(Object(container, "resources"), "cpu", FiguresOfNewPod(stated.cpu, wanted.cpu), kube::FormatMillicores);
   }
-  if (wanted.memory.target) {
-    Write(Object(container, "resources"), "memory", FiguresOfNewPod(stated.memory, wanted.memory.target),
+  if (wanted.memory) {
+    Write(Object(container, "resources"), "memory", FiguresOfNewPod(stated.memory, wanted.memory),
           kube::FormatByteCount);
   }
   if (kube::At(container, {"resizePolicy"}).is_array()) return;
@@ -112,8 +126,7 @@ void SetResources(Json& container, const api::TrainingJob& job, RoleName role) {
 }
 
 std::string RecordOfNewPod(const api::TrainingJob& job, RoleName role) {
-  const api::RoleResources& wanted = RoleOf(job, role).resources;
-  const ResizeRecord record{.from = {}, .to = {wanted.cpu.target, wanted.memory.target}, .done = true};
+  const ResizeRecord record{.from = {}, .to = TargetsOf(job, role), .done = true};
   return record.any() ? ToText(record) : "";
 }
 

@@ -17,6 +17,10 @@ const api::Role& RoleOf(const api::TrainingJob& job, RoleName role);
 // As the template states them, without what this system fills in.
 ContainerFigures StatedFigures(const api::TrainingJob& job, RoleName role);
 
+// What new pods are given: the target of the spec. Where neither it nor the template says anything, but there is a
+// range, one core or 1 GiB within it: a pod without figures could not be resized later. Absent: as the template says.
+Amounts TargetsOf(const api::TrainingJob& job, RoleName role);
+
 // Of a pod that is created. What is only requested is not limited; what is not stated at all is given the target.
 ResourceFigures FiguresOfNewPod(const ResourceFigures& stated, std::optional<int64_t> target);
 // Of a pod that has `live` now. No request or limit is added to it or removed: a resource without figures stays without

@@ -112,7 +112,10 @@ bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
 std::optional<int32_t> CpuOf(const api::TrainingJob& job, RoleName role) {
   const api::ResourceTarget& cpu = RoleOf(job, role).resources.cpu;
   if (!cpu.max) return std::nullopt;
-  const std::optional<int64_t> limit = cpu.target ? cpu.target : StatedFigures(job, role).cpu.limit;
+  const ResourceFigures stated = StatedFigures(job, role).cpu;
+  if (stated.any() && !stated.limit) return std::nullopt;  // and a resize would not add one
+  const std::optional<int64_t> target = TargetsOf(job, role).cpu;
+  const std::optional<int64_t> limit = target ? target : stated.limit;
   return limit ? std::optional<int32_t>(ToInt(*limit)) : std::nullopt;
 }
 

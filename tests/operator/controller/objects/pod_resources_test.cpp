@@ -65,6 +65,30 @@ Json WorkerTemplate(Json resources) {
   return {{"spec", {{"containers", Json::array({{{"name", "helper"}}, container})}}}};
 }
 
+TEST(PodResources, WhereOnlyARangeIsGivenNewPodsBeginInsideIt) {
+  struct Row {
+    const char* name;
+    Json stated;
+    api::ResourceTarget cpu, memory;
+    Amounts expected;
+  };
+  const int64_t gib = 1LL << 30;
+  const Row rows[] = {
+      {"nothing is said", {}, {}, {}, {kNone, kNone}},
+      {"a range around the usual", {}, {.min = 250, .max = 4000}, {.max = 4 * gib}, {1000, gib}},
+      {"a range below it", {}, {.max = 500}, {.max = gib / 2}, {500, gib / 2}},
+      {"a range above it", {}, {.min = 2000, .max = 4000}, {.min = 2 * gib, .max = 4 * gib}, {2000, 2 * gib}},
+      {"the least alone is no range", {}, {.min = 2000}, {}, {kNone, kNone}},
+      {"a target counts", {}, {.max = 4000, .target = 300}, {}, {300, kNone}},
+      {"the template counts", {{"requests", {{"cpu", "200m"}}}}, {.max = 4000}, {.max = 4 * gib}, {kNone, gib}},
+  };
+  for (const Row& row : rows) {
+    auto job = MakeTrainingJob("a").WorkerTemplate(WorkerTemplate(row.stated)).Build();
+    job.spec.workers.resources = {.cpu = row.cpu, .memory = row.memory};
+    EXPECT_EQ(TargetsOf(job, RoleName::kWorker), row.expected) << row.name;
+  }
+}
+
 Json ContainerOf(const Json& pod, const std::string& name) {
   for (const Json& container : pod["spec"]["containers"]) {
     if (container["name"] == name) return container;

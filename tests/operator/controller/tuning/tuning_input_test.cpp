@@ -114,7 +114,14 @@ TEST(TuningInput, TheLimitOfCpuIsAKnobWhereTheSpecGivesARangeAndPodsHaveALimit) 
   };
   const Row rows[] = {
       {"no range", [&](Observed& observed) { limit_of_template(observed); }, std::nullopt},
-      {"a range, pods without a limit", [](Observed& observed) { observed.job.spec.workers.resources.cpu.max = 4000; },
+      {"a range, and a template that says nothing: pods begin with one core",
+       [](Observed& observed) { observed.job.spec.workers.resources.cpu.max = 4000; }, 1000},
+      {"pods that request and have no limit",
+       [](Observed& observed) {
+         observed.job.spec.workers.pod_template = kube::Json::parse(
+             R"({"spec": {"containers": [{"name": "worker", "resources": {"requests": {"cpu": "750m"}}}]}})");
+         observed.job.spec.workers.resources.cpu.max = 4000;
+       },
        std::nullopt},
       {"the template's limit",
        [&](Observed& observed) {
