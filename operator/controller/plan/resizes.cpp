@@ -18,7 +18,7 @@ constexpr char kIdentityPrefix[] = "ResizePod ";
 // Texts about several pods, each with the pods that it is about and the acts that make it true.
 class Findings {
  public:
-  void Add(const std::string& text, const ObservedPod& pod, Draft::Needs needs = {}) {
+  void Add(const std::string& text, const ObservedPod& pod, const Draft::Needs& needs = {}) {
     Entry& entry = entries_[text];
     entry.pods.push_back(pod.name);
     entry.needs = Joined(std::move(entry.needs), needs);
