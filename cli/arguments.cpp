@@ -230,11 +230,11 @@ void AddLooking(CLI::App& app, Values& values) {
 
 void AddSteering(CLI::App& app, Values& values) {
   CLI::App* scale =
-      Add(app, "scale", "Change the number of workers or servers during training",
-          "A new server is given rows, a leaving one hands its rows over first; no step waits for that.\n\n"
-          "  attune scale word2vec workers=4\n  attune scale word2vec servers=3 workers=2\n");
+      Add(app, "scale", "Change number and size of workers and servers during training",
+          "A new server is given rows, a leaving one hands its rows over first; no step waits, nothing restarts.\n\n"
+          "  attune scale word2vec servers=3 workers=4\n  attune scale word2vec worker-cpu=2 server-memory=2Gi\n");
   scale->add_option("JOB", values.scale.job, kJobOrOnly);
-  scale->add_option("CHANGE", values.scale.changes, "workers=N, servers=N, between min and max of their spec");
+  scale->add_option("CHANGE", values.scale.changes, "workers=N, servers=N, worker-cpu=2, server-memory=2Gi, ...");
   CLI::App* sync = Add(app, "sync", "Change how workers keep pace with each other during training",
                        "The job switches at a step that no worker has begun.\n\n"
                        "  attune sync word2vec bsp      all finish a step before one begins the next\n"

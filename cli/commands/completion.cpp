@@ -56,7 +56,9 @@ _attune_words() {
     get:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
     scale:0|checkpoint:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
-    scale:1|scale:2) COMPREPLY=($(compgen -W "workers= servers=" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
+    scale:*)
+      COMPREPLY=($(compgen -W "workers= servers= worker-cpu= worker-memory= server-cpu= server-memory=" -- "$cur"))
+      compopt -o nospace 2>/dev/null || true ;;
     runs:0) COMPREPLY=($(compgen -W "list show diff rm" -- "$cur")) ;;
     runs:*)
       case "$first:$position" in

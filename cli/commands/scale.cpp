@@ -26,22 +26,19 @@ void PrintChange(const std::string& job, const char* role, int32_t before, int32
 
 // The number of workers goes through /scale, as `kubectl scale` does: a user may have no other right.
 Status Patch(kube::Api& api, const kube::ObjectKey& key, const ScaleRequest& request) {
-  if (!request.servers) {
+  if (request.workers && !request.servers && !request.changes_sizes()) {
     const kube::Json patch = {{"spec", {{"replicas", *request.workers}}}};
     return api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, patch, "scale").status();
   }
-  kube::Json spec = {{"servers", {{"replicas", *request.servers}}}};
-  if (request.workers) spec["workers"]["replicas"] = *request.workers;
-  return api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, {{"spec", spec}}).status();
+  return api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, ScalePatch(request)).status();
 }
 
-// The coordinator may still say no; its words are the operator's condition.
+// The coordinator, or the machine of a pod, may still say no; its words are the operator's condition.
 Status CheckNotRefused(kube::Api& api, const kube::ObjectKey& key) {
-  const api::Condition* condition = nullptr;
-  const auto job = WaitForJob(api, key, kRefusalWithin, [&](const api::TrainingJob& seen) {
-    condition = api::FindCondition(seen.status, api::kReconfiguring);
+  const auto job = WaitForJob(api, key, kRefusalWithin, [](const api::TrainingJob& seen) {
+    const api::Condition* condition = api::FindCondition(seen.status, api::kReconfiguring);
     return condition != nullptr && condition->observed_generation >= seen.generation && condition->status != "True" &&
-           condition->reason.starts_with("ServerScaling");
+           (condition->reason.starts_with("ServerScaling") || condition->reason.starts_with("Resize"));
   });
   if (!job.ok()) return OkStatus();  // no refusal came
   return Error(StatusCode::kFailedPrecondition, api::FindCondition(job->status, api::kReconfiguring)->message);
@@ -52,7 +49,8 @@ Status CheckNotRefused(kube::Api& api, const kube::ObjectKey& key) {
 int Scale(const ScaleArguments& arguments, const Target& target) {
   std::vector<std::string> all = arguments.changes;
   if (!arguments.job.empty()) all.insert(all.begin(), arguments.job);
-  const auto words = SortJobWords(all, "write attune scale JOB workers=N servers=N (either or both)");
+  const auto words =
+      SortJobWords(all, "write attune scale JOB workers=N servers=N worker-cpu=AMOUNT ... (any of them)");
   if (!words.ok()) return Fail(words.status());
   const auto request = ParseScaleChanges(words->changes);
   if (!request.ok()) return Fail(request.status());
@@ -67,9 +65,10 @@ int Scale(const ScaleArguments& arguments, const Target& target) {
     return Fail(Annotate(status, "scaling " + key.ToString()));
   }
   if (request->workers) PrintChange(job.name, "worker", job.spec.workers.replicas, *request->workers);
-  if (!request->servers) return kExitOk;
-  PrintChange(job.name, "server", job.spec.servers.replicas, *request->servers);
-  if (*request->servers == job.spec.servers.replicas) return kExitOk;
+  if (request->servers) PrintChange(job.name, "server", job.spec.servers.replicas, *request->servers);
+  for (const std::string& line : SizeChanges(job, *request)) std::printf("%s\n", line.c_str());
+  const bool changes_servers = request->servers && *request->servers != job.spec.servers.replicas;
+  if (!changes_servers && !request->changes_sizes()) return kExitOk;
   std::fflush(stdout);
   Interrupts::Install();
   if (const Status status = CheckNotRefused(*connection->api, key); !status.ok()) return Fail(status);

@@ -6,6 +6,8 @@
 #include "cli/runs/job_view.h"
 #include "operator/api/format.h"
 #include "operator/api/training_job.h"
+#include "operator/controller/observe/observed.h"
+#include "operator/kube/quantity.h"
 
 namespace attune::cli {
 namespace {
@@ -51,6 +53,24 @@ std::string RoleText(const api::Role& role, const api::RoleStatus& status) {
   std::string text = std::to_string(role.replicas) + " wanted (" + std::to_string(role.min) + " to " +
                      std::to_string(role.max) + "), " + std::to_string(status.ready) + " ready";
   if (status.failed > 0) text += ", " + std::to_string(status.failed) + (status.failed == 1 ? " failure" : " failures");
+  return text;
+}
+
+// "cpu 2 (250m to 4), memory 1Gi (up to 4Gi)": the spec's, of one pod.
+std::string SizeText(const api::RoleResources& resources) {
+  std::string text;
+  const auto add = [&](const char* name, const api::ResourceTarget& own, auto format) {
+    if (!own.any()) return;
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " +
+            (own.target ? format(*own.target) : "as in the template");
+    if (own.min && own.max) {
+      text += " (" + format(*own.min) + " to " + format(*own.max) + ")";
+    } else if (own.min || own.max) {
+      text += own.min ? " (at least " + format(*own.min) + ")" : " (at most " + format(*own.max) + ")";
+    }
+  };
+  add("cpu", resources.cpu, kube::FormatMillicores);
+  add("memory", resources.memory, kube::FormatByteCount);
   return text;
 }
 
@@ -188,6 +208,58 @@ Table PodTable(const std::vector<kube::Json>& pods, double now) {
   return table;
 }
 
+// "2", "1 (2 asked for)", "100m requested"; "-" where nothing is stated.
+template <class Format>
+std::string FigureText(const controller::ResourceFigures& asked, const controller::ResourceFigures* actual,
+                       Format format) {
+  const auto text = [&](const controller::ResourceFigures& figures) {
+    return figures.limit ? format(*figures.limit) : format(*figures.request) + " requested";
+  };
+  if (!asked.any()) return "-";
+  if (actual == nullptr || !actual->any() || actual->shown() == asked.shown()) return text(asked);
+  return text(*actual) + " (" + format(*asked.shown()) + " asked for)";
+}
+
+// What the machine has said of the last resize.
+std::string ResizeText(const controller::PodResize& resize, double now) {
+  std::string text;
+  switch (resize.state) {
+    case controller::ResizeState::kNone:
+      return "";
+    case controller::ResizeState::kDeferred:
+      text = "deferred";
+      break;
+    case controller::ResizeState::kInfeasible:
+      text = "infeasible";
+      break;
+    case controller::ResizeState::kInProgress:
+      text = "in progress";
+      break;
+    case controller::ResizeState::kError:
+      text = "in progress, with an error";
+      break;
+  }
+  if (resize.since) text += " for " + api::FormatAge(now - ToUnixSeconds(*resize.since));
+  return text + (resize.message.empty() ? "" : ": " + resize.message);
+}
+
+// Of the roles' containers, where any states figures.
+Table SizeTable(const std::vector<kube::Json>& pods, double now) {
+  Table table{{"NAME", "CPU", "MEMORY", "RESIZE"}, {}};
+  bool any = false;
+  for (const kube::Json& pod : pods) {
+    const controller::PodResize resize = controller::ObservePod(pod).resize;
+    any = any || resize.asked.cpu.any() || resize.asked.memory.any();
+    const auto* actual = resize.actual ? &*resize.actual : nullptr;
+    table.rows.push_back(
+        {std::string(kube::Name(pod)),
+         FigureText(resize.asked.cpu, actual == nullptr ? nullptr : &actual->cpu, kube::FormatMillicores),
+         FigureText(resize.asked.memory, actual == nullptr ? nullptr : &actual->memory, kube::FormatByteCount),
+         ResizeText(resize, now)});
+  }
+  return any ? table : Table{};
+}
+
 Table EventTable(const std::vector<JobEvent>& events, double now) {
   Table table{{"AGE", "TYPE", "REASON", "ABOUT", "WHAT"}, {}};
   for (const JobEvent& event : events) {
@@ -217,7 +289,9 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Goal", GoalText(job.spec.goal));
   Row(text, "Evaluation", EvaluationText(job.spec.goal.evaluate_every));
   Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
+  Row(text, "Each", SizeText(job.spec.servers.resources));
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
+  Row(text, "Each", SizeText(job.spec.workers.resources));
   Row(text, "Progress", ProgressText(job.status));
   Row(text, "Trouble", TroubleOf(job.status));
   Row(text, "Trouble", EndedWithoutAStep(job, pods));
@@ -244,6 +318,8 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
     text += "\nWhy it failed:\n" + failed->message + (failed->message.ends_with('\n') ? "" : "\n");
   }
   AddTable(text, "Pods", PodTable(pods, now));
+  if (const Table sizes = SizeTable(pods, now); !sizes.rows.empty())
+    AddTable(text, "Limits of their containers", sizes);
   AddTable(text, "Events", EventTable(events, now));
   if (job.status.result && !job.status.result->summary.empty()) {
     text += "\nResult:\n" + job.status.result->summary + (job.status.result->summary.ends_with('\n') ? "" : "\n");

@@ -1,18 +1,82 @@
 #include "cli/requests/scale_request.h"
 
+#include <algorithm>
 #include <charconv>
+#include <string_view>
+#include <utility>
+
+#include "operator/controller/objects/pod_resources.h"
+#include "operator/kube/quantity.h"
 
 namespace attune::cli {
 namespace {
 
-constexpr char kUsage[] = "write workers=N or servers=N, for example workers=3";
+constexpr char kUsage[] =
+    "write workers=N, servers=N, or worker-cpu, worker-memory, server-cpu, server-memory with an amount, for example "
+    "workers=3 or worker-memory=2Gi";
 
 Status Bad(const std::string& message) { return Error(StatusCode::kInvalidArgument, message); }
+
+// One figure of one pod, by its name on the command line.
+struct Size {
+  const char* name;
+  controller::RoleName role;
+  bool is_cpu;
+
+  std::optional<int64_t>& In(ScaleRequest& request) const {
+    SizeRequest& size = role == controller::RoleName::kWorker ? request.worker : request.server;
+    return is_cpu ? size.cpu : size.memory;
+  }
+  std::optional<int64_t> In(const ScaleRequest& request) const {
+    const SizeRequest& size = role == controller::RoleName::kWorker ? request.worker : request.server;
+    return is_cpu ? size.cpu : size.memory;
+  }
+  const api::ResourceTarget& Of(const api::TrainingJob& job) const {
+    const api::RoleResources& resources = controller::RoleOf(job, role).resources;
+    return is_cpu ? resources.cpu : resources.memory;
+  }
+  std::string roles() const { return std::string(controller::ToString(role)) + "s"; }
+  const char* resource() const { return is_cpu ? "cpu" : "memory"; }
+  std::string path() const { return "spec." + roles() + ".resources." + resource(); }
+  int64_t least() const { return is_cpu ? api::kMillicoresMin : api::kMemoryMin; }
+  std::string Text(int64_t amount) const {
+    return is_cpu ? kube::FormatMillicores(amount) : kube::FormatByteCount(amount);
+  }
+};
+constexpr Size kSizes[] = {{"worker-cpu", controller::RoleName::kWorker, true},
+                           {"worker-memory", controller::RoleName::kWorker, false},
+                           {"server-cpu", controller::RoleName::kServer, true},
+                           {"server-memory", controller::RoleName::kServer, false}};
+
+Status ParseSize(const Size& size, const std::string& text, ScaleRequest& request) {
+  const std::optional<int64_t> amount = size.is_cpu ? kube::ParseMillicores(text) : kube::ParseByteCount(text);
+  if (!amount) {
+    return Bad("\"" + text + "\" is no amount of " + size.resource() +
+               "; write it as in a pod's resources, for example " + size.name +
+               (size.is_cpu ? "=500m or =2" : "=512Mi or =2Gi"));
+  }
+  std::optional<int64_t>& wanted = size.In(request);
+  if (wanted) return Bad(std::string(size.name) + " is given twice; " + kUsage);
+  wanted = amount;
+  return OkStatus();
+}
+
+Status CheckSize(const api::TrainingJob& job, const Size& size, int64_t wanted) {
+  const api::ResourceTarget& bounds = size.Of(job);
+  const int64_t least = std::max(bounds.min.value_or(size.least()), size.least());
+  if (wanted >= least && (!bounds.max || wanted <= *bounds.max)) return OkStatus();
+  return Bad(std::string(size.name) + "=" + size.Text(wanted) + " is outside what job " + job.name + " allows, " +
+             size.Text(least) + (bounds.max ? " to " + size.Text(*bounds.max) : " or more") + " (" + size.path() +
+             ".min and max); choose an amount in between, or change the bounds");
+}
 
 Status ParseOne(const std::string& change, ScaleRequest& request) {
   const size_t equals = change.find('=');
   const std::string role = change.substr(0, equals);
   if (equals == std::string::npos) return Bad("\"" + change + "\" is no change; " + kUsage);
+  for (const Size& size : kSizes) {
+    if (role == size.name) return ParseSize(size, change.substr(equals + 1), request);
+  }
   const bool workers = role == "workers" || role == "worker";
   if (!workers && role != "servers" && role != "server") {
     return Bad("\"" + role + "\" cannot be scaled; " + kUsage);
@@ -74,7 +138,36 @@ Status CheckScale(const api::TrainingJob& job, const ScaleRequest& request) {
   }
   if (request.workers) RETURN_IF_ERROR(CheckBounds(job.name, "workers", job.spec.workers, *request.workers));
   if (request.servers) RETURN_IF_ERROR(CheckServers(job, *request.servers));
+  for (const Size& size : kSizes) {
+    if (const auto wanted = size.In(request)) RETURN_IF_ERROR(CheckSize(job, size, *wanted));
+  }
   return OkStatus();
+}
+
+kube::Json ScalePatch(const ScaleRequest& request) {
+  kube::Json spec = kube::Json::object();
+  if (request.workers) spec["workers"]["replicas"] = *request.workers;
+  if (request.servers) spec["servers"]["replicas"] = *request.servers;
+  for (const Size& size : kSizes) {
+    if (const auto wanted = size.In(request)) {
+      spec[size.roles()]["resources"][size.resource()]["target"] = size.Text(*wanted);
+    }
+  }
+  return {{"spec", std::move(spec)}};
+}
+
+std::vector<std::string> SizeChanges(const api::TrainingJob& job, const ScaleRequest& request) {
+  std::vector<std::string> lines;
+  for (const Size& size : kSizes) {
+    const std::optional<int64_t> wanted = size.In(request);
+    if (!wanted) continue;
+    const controller::Amounts stated = controller::ShownOf(controller::StatedFigures(job, size.role));
+    const std::optional<int64_t> target = size.Of(job).target;
+    const std::optional<int64_t> before = target ? target : size.is_cpu ? stated.cpu : stated.memory;
+    lines.push_back(job.name + ": " + controller::ToString(size.role) + " " + size.resource() + " " +
+                    (before ? size.Text(*before) : "not stated") + " -> " + size.Text(*wanted));
+  }
+  return lines;
 }
 
 }  // namespace attune::cli

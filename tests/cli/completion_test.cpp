@@ -38,7 +38,8 @@ TEST(Completion, SuggestsCommandsJobsAndOptions) {
                         "checkpoint stop inspect export tuner version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
-  EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5), "workers= servers=\n");
+  EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),
+            "workers= servers= worker-cpu= worker-memory= server-cpu= server-memory=\n");
   EXPECT_EQ(Suggest("attune sync word2vec \"\"", 3), "async bsp ssp:\n");
   EXPECT_EQ(Suggest("attune logs word2vec \"\"", 3), "server worker\n");
   EXPECT_THAT(Suggest("attune logs --f", 2), HasSubstr("--follow"));

@@ -55,5 +55,37 @@ TEST(Description, OfAJobThatHasJustBeenCreated) {
   ExpectGolden(DescriptionText(job, {}, {}, 1'800'000'062), "describe-new.txt");
 }
 
+TEST(Description, ShowsWhatPodsHaveAndWhatBecameOfTheirResize) {
+  const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "a", "namespace": "default", "creationTimestamp": "2027-01-15T08:01:00Z"},
+    "spec": {"servers": {"resources": {"memory": {"max": "8Gi"}}},
+             "workers": {"resources": {"cpu": {"min": "250m", "max": "4", "target": "2"}, "memory": {"min": "64Mi"}},
+                         "template": {"spec": {"containers": [{"name": "worker"}]}}}}})");
+  const auto pod = [](const char* role, const char* index, const char* asked, const char* actual,
+                      const char* conditions) {
+    kube::Json object = {{"metadata",
+                          {{"name", "a-" + std::string(role) + "-" + index},
+                           {"creationTimestamp", "2027-01-15T08:01:00Z"},
+                           {"labels", {{"attune.dev/role", role}, {"attune.dev/index", index}}}}},
+                         {"spec", {{"containers", {{{"name", role}, {"resources", kube::Json::parse(asked)}}}}}},
+                         {"status",
+                          {{"phase", "Running"},
+                           {"conditions", kube::Json::parse(conditions)},
+                           {"containerStatuses", {{{"name", role}, {"resources", kube::Json::parse(actual)}}}}}}};
+    return object;
+  };
+  ExpectGolden(DescriptionText(job,
+                               {pod("server", "0", R"({"requests": {"cpu": "100m"}})", "null", "[]"),
+                                pod("worker", "0", R"({"limits": {"cpu": "2", "memory": "1Gi"}})",
+                                    R"({"limits": {"cpu": "1", "memory": "1Gi"}})",
+                                    R"([{"type": "PodResizePending", "status": "True", "reason": "Deferred",
+                    "message": "Node didn't have enough resource: cpu",
+                    "lastTransitionTime": "2027-01-15T08:00:50Z"}])"),
+                                pod("worker", "1", R"({"limits": {"cpu": "2", "memory": "1Gi"}})",
+                                    R"({"limits": {"cpu": "2", "memory": "1Gi"}})", "[]")},
+                               {}, 1'800'000'062),
+               "describe-sizes.txt");
+}
+
 }  // namespace
 }  // namespace attune::cli

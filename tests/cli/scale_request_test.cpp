@@ -79,7 +79,7 @@ TEST(ScaleRequest, WorkersAndServersEachOnce) {
   EXPECT_FALSE(ParseScaleChanges({"workers=3"})->servers.has_value());
   EXPECT_EQ(ParseScaleChanges({"servers=2", "workers=3"})->servers, 2);
   const std::pair<std::vector<std::string>, const char*> kTable[] = {
-      {{"workers"}, "write workers=N or servers=N"},
+      {{"workers"}, "write workers=N, servers=N, or"},
       {{"workers="}, "no number of workers"},
       {{"servers=-1"}, "no number of servers"},
       {{"workers=3x"}, "no number of workers"},
@@ -93,6 +93,46 @@ TEST(ScaleRequest, WorkersAndServersEachOnce) {
     EXPECT_EQ(parsed.status().code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(std::string(Message(parsed.status())), HasSubstr(want));
   }
+}
+
+TEST(ScaleRequest, SizesOfPods) {
+  const auto request = ParseScaleChanges({"worker-cpu=2", "server-memory=1.5Gi", "workers=3"});
+  ASSERT_TRUE(request.ok()) << Message(request.status());
+  EXPECT_EQ(request->worker.cpu, 2000);
+  EXPECT_EQ(request->server.memory, 3LL << 29);
+  EXPECT_FALSE(request->worker.memory || request->server.cpu);
+  EXPECT_EQ(ScalePatch(*request), kube::Json::parse(R"({"spec": {
+      "workers": {"replicas": 3, "resources": {"cpu": {"target": "2"}}},
+      "servers": {"resources": {"memory": {"target": "1536Mi"}}}}})"));
+  api::TrainingJob job = Running();
+  job.spec.workers.resources.cpu.target = 500;
+  EXPECT_EQ(SizeChanges(job, *request),
+            (std::vector<std::string>{"a: worker cpu 500m -> 2", "a: server memory not stated -> 1536Mi"}));
+  job.spec.servers.pod_template = kube::Json::parse(
+      R"({"spec": {"containers": [{"name": "server", "resources": {"limits": {"memory": "1Gi"}}}]}})");
+  EXPECT_EQ(SizeChanges(job, *request)[1], "a: server memory 1Gi -> 1536Mi");
+  const std::pair<std::vector<std::string>, const char*> kTable[] = {
+      {{"worker-cpu=two"},
+       "\"two\" is no amount of cpu; write it as in a pod's resources, for example worker-cpu=500m"},
+      {{"server-memory="}, "\"\" is no amount of memory"},
+      {{"server-memory=-1"}, "is no amount of memory"},
+      {{"worker-cpu=1", "worker-cpu=2"}, "worker-cpu is given twice"},
+      {{"worker-gpu=1"}, "\"worker-gpu\" cannot be scaled"}};
+  for (const auto& [changes, want] : kTable) {
+    EXPECT_THAT(std::string(Message(ParseScaleChanges(changes).status())), HasSubstr(want));
+  }
+}
+
+TEST(ScaleRequest, SizesWithinTheBoundsOfTheJob) {
+  api::TrainingJob job = Running();
+  const auto refusal = [&](const std::string& change) { return Refusal(job, *ParseScaleChanges({change})); };
+  EXPECT_EQ(refusal("worker-cpu=64"), "") << "no bounds";
+  EXPECT_THAT(refusal("worker-cpu=5m"), HasSubstr("worker-cpu=5m is outside what job a allows, 10m or more"));
+  EXPECT_THAT(refusal("server-memory=1Mi"), HasSubstr("16Mi or more (spec.servers.resources.memory.min and max)"));
+  job.spec.workers.resources.cpu = {.min = 250, .max = 4000, .target = {}};
+  EXPECT_EQ(refusal("worker-cpu=4"), "");
+  EXPECT_THAT(refusal("worker-cpu=5"), HasSubstr("worker-cpu=5 is outside what job a allows, 250m to 4"));
+  EXPECT_THAT(refusal("worker-cpu=200m"), HasSubstr("250m to 4"));
 }
 
 TEST(ScaleRequest, WithinTheBoundsOfALivingJob) {
