@@ -99,6 +99,20 @@ std::optional<int64_t> RaisedMemory(const api::TrainingJob& job, const ObservedP
   return given && *given >= raised ? std::nullopt : std::optional(raised);
 }
 
+std::string MemoryText(int64_t bytes) { return kube::FormatByteCount(bytes); }
+
+std::string DescribeChange(const Amounts& from, const Amounts& to) {
+  std::string text;
+  const auto add = [&](const char* name, std::optional<int64_t> before, std::optional<int64_t> after, auto format) {
+    if (!after || before == after) return;
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + (before ? format(*before) + " -> " : "") +
+            format(*after);
+  };
+  add("cpu", from.cpu, to.cpu, kube::FormatMillicores);
+  add("memory", from.memory, to.memory, kube::FormatByteCount);
+  return text.empty() ? Describe(to) : text;
+}
+
 Json ResourcesPatch(const ContainerFigures& wanted, const ContainerFigures& live) {
   Json patch = Json::object();
   AddDifference(patch, "cpu", wanted.cpu, live.cpu, kube::FormatMillicores);

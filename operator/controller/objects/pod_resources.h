@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "operator/api/training_job.h"
 #include "operator/controller/observe/names.h"
@@ -34,6 +35,11 @@ std::optional<int64_t> MemoryLimitOf(const ObservedPod& pod);
 // where that is not allowed, or is what pods are given already. A function of the limit that the dead pod had, so that
 // neither a second look nor another operator raises it twice for one kill.
 std::optional<int64_t> RaisedMemory(const api::TrainingJob& job, const ObservedPod& pod);
+
+// "512Mi"
+std::string MemoryText(int64_t bytes);
+// "cpu 1 -> 2, memory 512Mi -> 1Gi": what differs; all of `to` when nothing does.
+std::string DescribeChange(const Amounts& from, const Amounts& to);
 
 // {"requests": ..., "limits": ...} of what differs from `live`; empty when nothing does. For the subresource resize.
 kube::Json ResourcesPatch(const ContainerFigures& wanted, const ContainerFigures& live);

@@ -4,7 +4,6 @@
 
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/plan/evidence.h"
-#include "operator/kube/quantity.h"
 
 namespace attune::controller {
 
@@ -52,9 +51,9 @@ std::string AdviceOnMemory(const api::TrainingJob& job, const ObservedPod& pod) 
   const std::optional<int64_t> limit = MemoryLimitOf(pod);
   if (!memory.max || !limit) return "raise the memory limit of its container in the template";
   const std::string bound = std::string("spec.") + ToString(pod.role) + "s.resources.memory.max";
-  const std::string most = kube::FormatByteCount(*memory.max);
+  const std::string most = MemoryText(*memory.max);
   if (*limit >= *memory.max) return "it had all that " + bound + " allows (" + most + "): raise that";
-  return "its limit was " + kube::FormatByteCount(*limit) + ", and " + bound + " allows " + most;
+  return "its limit was " + MemoryText(*limit) + ", and " + bound + " allows " + most;
 }
 
 }  // namespace

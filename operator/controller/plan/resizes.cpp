@@ -8,7 +8,6 @@
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/plan/evidence.h"
-#include "operator/kube/quantity.h"
 
 namespace attune::controller {
 namespace {
@@ -50,18 +49,6 @@ class Findings {
 
   std::map<std::string, Entry> entries_;
 };
-
-std::string DescribeChange(const Amounts& from, const Amounts& to) {
-  std::string text;
-  const auto add = [&](const char* name, std::optional<int64_t> before, std::optional<int64_t> after, auto format) {
-    if (!after || before == after) return;
-    text += (text.empty() ? "" : ", ") + std::string(name) + " " + (before ? format(*before) + " -> " : "") +
-            format(*after);
-  };
-  add("cpu", from.cpu, to.cpu, kube::FormatMillicores);
-  add("memory", from.memory, to.memory, kube::FormatByteCount);
-  return text.empty() ? Describe(to) : text;
-}
 
 // The figures that a resize is about.
 Amounts Changed(const ContainerFigures& wanted, const ContainerFigures& asked) {
@@ -133,9 +120,9 @@ class ResizePlanner {
     report_unstated(now.asked.cpu, spec.cpu.target, "cpu and cannot be given any while it runs");
     report_unstated(now.asked.memory, spec.memory.target, "memory and cannot be given any while it runs");
     if (wanted.memory != now.asked.memory && IsBelowUse(pod, wanted.memory)) {
-      refused_.Add("memory " + kube::FormatByteCount(*wanted.memory.limit) +
+      refused_.Add("memory " + MemoryText(*wanted.memory.limit) +
                        " is less than what its process uses now and a tenth, or than what is known of it; it keeps " +
-                       "memory " + kube::FormatByteCount(*now.asked.memory.limit),
+                       "memory " + MemoryText(*now.asked.memory.limit),
                    pod);
       wanted.memory = now.asked.memory;
     }
@@ -285,16 +272,15 @@ void PlanMemoryRaise(const Observed& observed, Draft& draft) {
   for (const RoleName role : {RoleName::kServer, RoleName::kWorker}) {
     const auto [pod, raised] = LargestNeed(observed, role);
     if (pod == nullptr) continue;
-    const std::string roles = std::string(ToString(role)) + "s", size = kube::FormatByteCount(raised);
+    const std::string roles = std::string(ToString(role)) + "s", size = MemoryText(raised);
     kube::Json patch;
     patch["metadata"]["uid"] = observed.job.uid;
     patch["spec"][roles]["resources"]["memory"]["target"] = size;
     const Draft::Ref changed = draft.Create(PatchJob{std::move(patch), pod->name + " ran out of memory"});
     draft.Normal(kEventMemoryRaised, "RaiseMemory",
-                 pod->name + " ran out of memory with a limit of " + kube::FormatByteCount(*MemoryLimitOf(*pod)) +
-                     "; " + roles + " have " + size + " from now on (spec." + roles +
-                     ".resources.memory.target, at most " +
-                     kube::FormatByteCount(*RoleOf(observed.job, role).resources.memory.max) + ")",
+                 pod->name + " ran out of memory with a limit of " + MemoryText(*MemoryLimitOf(*pod)) + "; " + roles +
+                     " have " + size + " from now on (spec." + roles + ".resources.memory.target, at most " +
+                     MemoryText(*RoleOf(observed.job, role).resources.memory.max) + ")",
                  {changed});
   }
 }

@@ -130,6 +130,13 @@ TEST(PodResources, ABuiltInServerRequestsLittleUntilTheSpecGivesItFigures) {
             Json::parse(R"({"requests": {"cpu": "100m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}})"));
 }
 
+TEST(PodResources, AChangeIsDescribedByWhatDiffers) {
+  EXPECT_EQ(DescribeChange({1000, 512 << 20}, {2000, 1 << 30}), "cpu 1 -> 2, memory 512Mi -> 1Gi");
+  EXPECT_EQ(DescribeChange({1000, 512 << 20}, {1500, 512 << 20}), "cpu 1 -> 1500m");
+  EXPECT_EQ(DescribeChange({}, {2000, kNone}), "cpu 2");
+  EXPECT_EQ(DescribeChange({1000, kNone}, {1000, kNone}), "cpu 1") << "asked for again";
+}
+
 TEST(PodResources, APatchNamesWhatDiffers) {
   const ContainerFigures live{.cpu = {100, 200}, .memory = {1 << 20, kNone}};
   ContainerFigures wanted = live;
