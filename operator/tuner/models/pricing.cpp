@@ -35,7 +35,9 @@ double PriceOf(const Objective& objective, const SearchSpace& space, const Price
 Status CheckObjective(const Objective& objective) {
   const auto bad = [](const std::string& text) { return Error(StatusCode::kInvalidArgument, text); };
   double sum = 0;
-  for (const auto& [knob, price] : objective.prices) {
+  for (const std::pair<std::string, double>& one : objective.prices) {
+    const std::string& knob = one.first;
+    const double price = one.second;
     const bool known = std::any_of(kPriced.begin(), kPriced.end(), [&](const PricedKnob& p) { return p.knob == knob; });
     if (!known) {
       std::string names;

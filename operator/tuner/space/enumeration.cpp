@@ -61,7 +61,7 @@ std::vector<int> RecordedLevels(const KnobRange& knob) {
 
 // Values of a range: all of them, or `count` spread evenly in octaves, ends included.
 std::vector<int> Levels(const KnobRange& knob, int64_t count) {
-  if (const std::vector<int> recorded = RecordedLevels(knob); !recorded.empty()) {
+  if (std::vector<int> recorded = RecordedLevels(knob); !recorded.empty()) {
     const auto all = static_cast<int64_t>(recorded.size());
     if (count >= all) return recorded;
     std::vector<int> some;
