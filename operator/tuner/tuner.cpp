@@ -73,6 +73,7 @@ Tuner::Tuner(JobDescription job, SearchSpace space, std::shared_ptr<const Struct
       throughput_(prior_, {.structure = job_.parts.structure, .drift = job_.parts.drift}),
       pricing_(job_.objective, space_) {
   std::vector<std::string> knobs;
+  knobs.reserve(static_cast<size_t>(space_.knob_count()));
   for (int k = 0; k < space_.knob_count(); ++k) knobs.push_back(space_.knob_name(k));
   constexpr double kTrust = 0.7;  // in what similar jobs found out about efficiency
   int source = 0;

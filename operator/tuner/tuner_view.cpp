@@ -222,6 +222,7 @@ std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {
   if (!looked_) return {};
   const View view = Look(looked_->first, looked_->second);
   std::vector<int> order;
+  order.reserve(static_cast<size_t>(space_.size()));
   for (int id = 0; id < space_.size(); ++id) order.push_back(id);
   std::sort(order.begin(), order.end(),
             [&](int a, int b) { return view.score[static_cast<size_t>(a)] < view.score[static_cast<size_t>(b)]; });

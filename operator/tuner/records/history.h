@@ -43,7 +43,7 @@ class JobHistory {
 
   static constexpr size_t kEntriesMax = 64;
   static constexpr size_t kPerSignatureMax = 3;
-  static constexpr size_t kBytesMax = 256 * 1024;
+  static constexpr size_t kBytesMax = size_t{256} * 1024;
 
  private:
   std::vector<HistoryEntry> entries_;  // oldest first

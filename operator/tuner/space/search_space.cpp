@@ -146,6 +146,7 @@ std::string SearchSpace::Text(int id) const { return Text(setting(id)); }
 
 std::string SearchSpace::Text(const Setting& setting) const {
   std::vector<std::string> knobs;
+  knobs.reserve(static_cast<size_t>(knob_count()));
   for (int k = 0; k < knob_count(); ++k) knobs.push_back(knob_name(k));
   return SettingText(setting, knobs);
 }
