@@ -192,12 +192,15 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   const double weight = input.loss_weight - window.loss_weight;
   if (weight > 0) report.loss_mean = (input.loss_sum - window.loss_sum) / weight;
   report.staleness = input.staleness;
-  report.server_memory = input.server_memory;
-  report.worker_memory = input.worker_memory;
-  report.worker_throttled = MeanShare(input.worker_figures, &NodeFigures::throttled);
-  report.worker_cpu = MeanShare(input.worker_figures, &NodeFigures::cpu);
-  report.server_throttled = MeanShare(input.server_figures, &NodeFigures::throttled);
-  report.server_cpu = MeanShare(input.server_figures, &NodeFigures::cpu);
+  // Pods say how they are now: the last window of a change ends at the new setting and names the old one.
+  if (!during_change || !input.settled) {
+    report.server_memory = input.server_memory;
+    report.worker_memory = input.worker_memory;
+    report.worker_throttled = MeanShare(input.worker_figures, &NodeFigures::throttled);
+    report.worker_cpu = MeanShare(input.worker_figures, &NodeFigures::cpu);
+    report.server_throttled = MeanShare(input.server_figures, &NodeFigures::throttled);
+    report.server_cpu = MeanShare(input.server_figures, &NodeFigures::cpu);
+  }
   report.during_change = during_change;
   // A report that cannot be true is counted by the tuner and changes nothing.
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);
