@@ -1,7 +1,7 @@
 """A job of the cluster tier: started by `attune run` on the cluster, looked at and steered with kubectl."""
 import json
 
-from tier_cluster import ROOT, LeftOut, expect, get, items, kubectl, say, start_inside, wait_until
+from tier_cluster import ROOT, LeftOut, expect, get, inside, items, kubectl, say, start_inside, wait_until
 
 PAGES = ROOT / "build" / "cluster-pages"
 
@@ -11,9 +11,12 @@ class Job:
     def __init__(self, name, namespace):
         self.name, self.namespace = name, namespace
 
+    def example(self):
+        return json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-n", self.namespace, "-f", "examples/word2vec/job.yaml"))
+
     def run(self, build, spec, *words):
         """Starts `attune run` on the cluster, which applies the job and follows it; what it says and its page lie in PAGES."""
-        manifest = json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-n", self.namespace, "-f", "examples/word2vec/job.yaml"))
+        manifest = self.example()
         manifest["metadata"]["name"] = self.name
         for key, value in spec.items():
             manifest["spec"].setdefault(key, {}).update(value)
@@ -48,6 +51,18 @@ class Job:
 
     def patch(self, spec):
         kubectl("patch", "tj", self.name, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": spec}))
+
+    def attune(self, build, *words):
+        context = kubectl("config", "current-context").strip()
+        return inside(build / "bin" / "attune", *words, "--context", context, "-n", self.namespace)
+
+    def container(self, pod):
+        """What the kubelet says of the container that does the role's work."""
+        found = (get("pod", pod, "-n", self.namespace) or {}).get("status", {}).get("containerStatuses", [])
+        return next((c for c in found if c["name"] == pod.split("-")[1]), {})
+
+    def given_cpu(self, pod):
+        return self.container(pod).get("resources", {}).get("limits", {}).get("cpu")
 
     def text(self):
         state = self.status()

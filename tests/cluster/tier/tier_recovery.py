@@ -3,16 +3,17 @@ job's servers say they can do (status.abilities) and is left out, with that reas
 from tier_cluster import expect, say
 from tier_job import Job
 
-SAFE, TUNED = "safe", "tuned"
+SAFE, TUNED, GROWN = "safe", "tuned", "grown"
 
 
 def register(check, namespace):
-    safe, tuned = Job(SAFE, namespace), Job(TUNED, namespace)
+    safe, tuned, grown = Job(SAFE, namespace), Job(TUNED, namespace), Job(GROWN, namespace)
 
     @check("a job with backups trains", needs=["install"])
     def safe_start(run):
         # A length in time, so that slow machines come to the end and fast ones do not come too early.
-        safe.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 150}, "servers": {"replicas": 2, "backups": 1}})
+        safe.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 150}, "servers": {"replicas": 2, "backups": 1},
+                             "workers": {"resources": {"cpu": {"max": "64"}}}})
         safe.await_("two servers and their abilities", 120,
                     lambda state: state.get("abilities") and (state.get("servers") or {}).get("ready") == 2)
 
@@ -53,6 +54,27 @@ def register(check, namespace):
         safe.await_("Async", 60, lambda state: (state.get("synchronization") or {}).get("mode") == "Async")
         safe.trains_on()
 
+    @check("workers are resized in place while it trains", needs=["safe_start"])
+    def safe_resize(run):
+        worker = f"{SAFE}-worker-0"
+        before = safe.container(worker)
+        safe.attune(run.build, "scale", SAFE, "worker-cpu=200m")
+        safe.await_("200m of cpu", 60, lambda state: safe.container(worker).get("resources", {}).get("requests", {}).get("cpu") == "200m")
+        after = safe.container(worker)
+        expect((after["containerID"], after["restartCount"]) == (before["containerID"], before["restartCount"]),
+               f"{worker} was restarted by a resize")
+        safe.await_("the Event", 20, lambda state: "PodResized" in safe.reasons())
+        safe.trains_on()
+
+    @check("a size that no machine has is reported, and training continues", needs=["safe_resize"])
+    def safe_infeasible(run):
+        safe.patch({"workers": {"resources": {"cpu": {"target": "64"}}}})
+        safe.await_("ResizeInfeasible", 60, lambda state: "ResizeInfeasible" in safe.reasons())
+        expect("64" in safe.condition("Reconfiguring"), f"the condition does not name the size: {safe.condition('Reconfiguring')}")
+        safe.trains_on()
+        safe.patch({"workers": {"resources": {"cpu": {"target": "100m"}}}})
+        safe.await_("100m of cpu", 60, lambda state: safe.container(f"{SAFE}-worker-0")["resources"]["requests"]["cpu"] == "100m")
+
     @check("after all of that it succeeds", needs=["safe_start"])
     def safe_success(run):
         safe.await_success(240)
@@ -79,3 +101,17 @@ def register(check, namespace):
         reasons = tuned.reasons()
         expect("TuningTrial" in reasons or "TuningMove" in reasons, f"no Event says what the tuner did: {sorted(set(reasons))}")
         tuned.delete()
+
+    @check("workers with tiny limits are given cores by the tuner, through pods/resize", needs=["install"])
+    def tuner_resizes(run):
+        template = grown.example()["spec"]["workers"]["template"]
+        template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "100m", "memory": "1Gi"}}
+        grown.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 300}, "servers": {"replicas": 1},
+                              "workers": {"replicas": 1, "template": template, "resources": {"cpu": {"min": "100m", "max": "1"}}},
+                              "tuning": {"mode": "InPlaceOnly", "windowSeconds": 2}})
+        worker = f"{GROWN}-worker-0"
+        limit = grown.await_("more than 100m of cpu", 150, lambda state: grown.given_cpu(worker) not in (None, "100m") and grown.given_cpu(worker))
+        expect(grown.container(worker)["restartCount"] == 0, f"{worker} was restarted")
+        say(f"    from 100m to {limit}: {(grown.status().get('tuning') or {}).get('message')}")
+        expect("PodResized" in grown.reasons() or grown.await_("the Event", 20, lambda state: "PodResized" in grown.reasons()), "no Event")
+        grown.delete()
