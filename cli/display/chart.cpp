@@ -127,7 +127,7 @@ class Drawing {
 
   void Tick(double y) {
     Line(kLeft, Y(y), Width() - kRight, Y(y), kGrid);
-    const std::string text = chart_.y_time ? TimeText(y) : Trimmed(YText(y));
+    const std::string text = chart_.y_time ? TickTimeText(y) : Trimmed(YText(y));
     Label(kLeft - 8, Y(y) + 4, "end", text, kAxisText);
   }
 
@@ -170,7 +170,7 @@ class Drawing {
     const double step = XStep();
     for (double x = 0; x <= chart_.x_max * (1 + 1e-9); x += step) {
       Line(X(x), bottom_, X(x), bottom_ + 4, kAxisText);
-      Label(X(x), bottom_ + 17, "middle", chart_.x_text ? Trimmed(chart_.x_text(x)) : TimeText(x), kAxisText);
+      Label(X(x), bottom_ + 17, "middle", chart_.x_text ? Trimmed(chart_.x_text(x)) : TickTimeText(x), kAxisText);
     }
     Line(kLeft, bottom_, Width() - kRight, bottom_, kAxisText);
   }
@@ -224,7 +224,7 @@ class Drawing {
   }
 
   std::string XText(double x) const {
-    return (chart_.x_name.empty() ? "at" : chart_.x_name) + " " + (chart_.x_text ? chart_.x_text(x) : TimeText(x));
+    return (chart_.x_name.empty() ? "at" : chart_.x_name) + " " + (chart_.x_text ? chart_.x_text(x) : TickTimeText(x));
   }
   std::string YText(double y) const { return chart_.format ? chart_.format(y) : api::FormatFigure(y); }
 

@@ -18,7 +18,7 @@ void Widen(double value, bool& any, Bounds& bounds) {
 
 }  // namespace
 
-std::string TimeText(double seconds) {
+std::string TickTimeText(double seconds) {
   int64_t left = std::llround(seconds);
   if (left <= 0) return "0";
   std::string text;

@@ -16,7 +16,7 @@ struct Bounds {
 bool FindBounds(const Chart& chart, Bounds& bounds);
 bool AllPositive(const Chart& chart);
 // Ticks of time are whole seconds, and round: "2m", "1h30m".
-std::string TimeText(double seconds);
+std::string TickTimeText(double seconds);
 double TimeTickStep(double span, int count);
 // Ticks are round: zeros behind the point say nothing ("10.0k", "1.50M").
 std::string Trimmed(std::string text);

@@ -27,7 +27,7 @@ std::string Text(const tuner::SpaceDescription& space) {
   for (const tuner::KnobRange& knob : space.knobs)
     text += knob.name + " " + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
   text += "at";
-  for (const int32_t value : space.current) text += " " + std::to_string(value);
+  for (const int32_t value : *space.current) text += " " + std::to_string(value);
   return text;
 }
 

@@ -150,7 +150,7 @@ TEST(TuningInput, TheLimitOfCpuIsAKnobWhereTheSpecGivesARangeAndPodsHaveALimit) 
         MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
     EXPECT_EQ(input.wanted.worker_millicores, row.expected) << row.name;
     EXPECT_EQ(input.wanted.server_millicores, std::nullopt) << row.name;
-    if (row.expected) EXPECT_EQ(input.high.worker_millicores, 4000) << row.name;
+    EXPECT_EQ(input.high.worker_millicores, row.expected ? std::optional(4000) : std::nullopt) << row.name;
   }
 }
 
