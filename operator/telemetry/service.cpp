@@ -47,7 +47,7 @@ class Handler final : public v1::Telemetry::CallbackService {
   explicit Handler(SharedByStreams& shared) : shared_(shared) {}
   grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage>* Connect(
       grpc::CallbackServerContext* context) override {
-    return new SidecarStream(shared_, *context);  // ends itself
+    return NewSidecarStream(shared_, *context);
   }
 
  private:

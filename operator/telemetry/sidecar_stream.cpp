@@ -1,10 +1,15 @@
 #include "operator/telemetry/sidecar_stream.h"
 
+#include <grpcpp/grpcpp.h>
+
+#include <deque>
 #include <optional>
 #include <string_view>
 #include <utility>
 
+#include "attune/v1/telemetry.grpc.pb.h"
 #include "base/log.h"
+#include "operator/telemetry/message_allowance.h"
 #include "operator/telemetry/plausible.h"
 #include "proto/contract.h"
 
@@ -23,9 +28,88 @@ grpc::Status ToGrpc(const Status& status) {
 // The address of a peer without its port; "ipv4:10.0.0.7:41822" is what gRPC says.
 std::string SourceOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
 
-}  // namespace
+// One sidecar. One read and at most one write are in flight at a time; Finish is called exactly once, and the object
+// ends itself in OnDone. Life: hello -> authentication in another thread -> reports until either side ends.
+class ReactingStream final : public grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage>,
+                             public SidecarStream {
+ public:
+  ReactingStream(SharedByStreams& shared, grpc::CallbackServerContext& context);
 
-SidecarStream::SidecarStream(SharedByStreams& shared, grpc::CallbackServerContext& context)
+  void OnReadDone(bool ok) override;
+
+  void OnWriteDone(bool ok) override;
+
+  // The read in flight fails then and ends the stream; during authentication its answer does.
+  void OnCancel() override {}
+
+  void Cancel() override { context_.TryCancel(); }
+  void Sweep(MonotonicTime now, Duration proof_timeout) override;
+
+  void OnDone() override;
+
+  bool Send(const v1::Directive& directive, const std::string& key) override;
+
+ private:
+  // A stream that sends faster than any sidecar is read from again when its allowance is back: what it sends meanwhile
+  // stays in its own buffers.
+  void ReadNext();
+
+  void OnHello();
+
+  // In a thread of BlockingCalls. Nothing is being read meanwhile and Finish has not been called, so the stream lives.
+  void Authenticate();
+
+  void Accept();
+
+  bool IsFirstOfItsSource(const Status& refusal);
+
+  void Refuse(const Status& status);
+
+  // False: the store does not know this pod any more.
+  bool OnMessage();
+
+  // An answer to something that was not asked says nothing. Without a key only the log wants it.
+  void OnResult(const v1::DirectiveResult& result);
+
+  // Once per stream: a pod that sends nonsense every second is one line, and a count.
+  void Named(const std::string& implausible);
+
+  std::map<uint64_t, std::string> TakeKeys();
+  void Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message);
+  // What one thread did to this object is seen by the next, the constructor's included. gRPC orders them too, by locks
+  // that no checker of ours sees.
+  void HandOver() { const MutexLock lock(mutex_); }
+
+  void Enqueue(v1::OperatorMessage message) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void StartNextWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  void End(const grpc::Status& status);
+
+  SharedByStreams& shared_;
+  grpc::CallbackServerContext& context_;  // lives until OnDone has returned
+  const std::string source_;
+  const MonotonicTime began_;
+  uint64_t number_ = 0;
+
+  // By gRPC's read reactions and the authentication between two of them, never at the same time.
+  std::string token_;
+  v1::SidecarMessage incoming_;
+  v1::SidecarHello hello_;
+  bool implausible_logged_ = false;
+  std::atomic<bool> heard_hello_ = false, accepted_ = false;
+  MessageAllowance allowance_;  // by reactions; by the sweep, with mutex_, while nothing is read
+
+  Mutex mutex_;
+  std::deque<v1::OperatorMessage> outgoing_ ABSL_GUARDED_BY(mutex_);
+  v1::OperatorMessage written_ ABSL_GUARDED_BY(mutex_);
+  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t last_directive_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::map<uint64_t, std::string> open_ ABSL_GUARDED_BY(mutex_);  // directives not answered yet, by id, with their keys
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;                   // nothing is read until the allowance is back
+};
+
+ReactingStream::ReactingStream(SharedByStreams& shared, grpc::CallbackServerContext& context)
     : shared_(shared),
       context_(context),
       source_(SourceOf(context.peer())),
@@ -55,7 +139,7 @@ SidecarStream::SidecarStream(SharedByStreams& shared, grpc::CallbackServerContex
   }
 }
 
-void SidecarStream::OnReadDone(bool ok) {
+void ReactingStream::OnReadDone(bool ok) {
   HandOver();
   if (!ok) {
     End(grpc::Status::OK);
@@ -71,13 +155,13 @@ void SidecarStream::OnReadDone(bool ok) {
   }
 }
 
-void SidecarStream::OnWriteDone(bool ok) {
+void ReactingStream::OnWriteDone(bool ok) {
   const MutexLock lock(mutex_);
   writing_ = false;
   if (ok && !ended_) StartNextWrite();
 }
 
-void SidecarStream::Sweep(MonotonicTime now, Duration proof_timeout) {
+void ReactingStream::Sweep(MonotonicTime now, Duration proof_timeout) {
   if (!accepted_) {
     if (now - began_ > (heard_hello_ ? kCheckTimeout : proof_timeout)) Cancel();
     return;
@@ -90,7 +174,7 @@ void SidecarStream::Sweep(MonotonicTime now, Duration proof_timeout) {
   StartRead(&incoming_);
 }
 
-void SidecarStream::OnDone() {
+void ReactingStream::OnDone() {
   HandOver();
   if (accepted_) {
     for (const auto& [id, key] : TakeKeys()) {
@@ -112,7 +196,7 @@ void SidecarStream::OnDone() {
   delete this;
 }
 
-bool SidecarStream::Send(const v1::Directive& directive, const std::string& key) {
+bool ReactingStream::Send(const v1::Directive& directive, const std::string& key) {
   const MutexLock lock(mutex_);
   if (ended_ || outgoing_.size() >= kDirectivesQueuedMax || open_.size() >= kDirectivesOpenMax) return false;
   v1::OperatorMessage message;
@@ -123,7 +207,7 @@ bool SidecarStream::Send(const v1::Directive& directive, const std::string& key)
   return true;
 }
 
-void SidecarStream::ReadNext() {
+void ReactingStream::ReadNext() {
   {
     const MutexLock lock(mutex_);
     paused_ = allowance_.IsUsedUp(shared_.time.Now());
@@ -132,7 +216,7 @@ void SidecarStream::ReadNext() {
   StartRead(&incoming_);
 }
 
-void SidecarStream::OnHello() {
+void ReactingStream::OnHello() {
   heard_hello_ = true;
   {
     const MutexLock lock(shared_.mutex);
@@ -154,7 +238,7 @@ void SidecarStream::OnHello() {
   }
 }
 
-void SidecarStream::Authenticate() {
+void ReactingStream::Authenticate() {
   const Status status = shared_.stopping ? Error(StatusCode::kUnavailable, "the operator is stopping")
                                          : shared_.authenticator.Check(token_, hello_, source_);
   if (status.ok()) {
@@ -164,7 +248,7 @@ void SidecarStream::Authenticate() {
   }
 }
 
-void SidecarStream::Accept() {
+void ReactingStream::Accept() {
   token_.clear();
   if (const Status status = shared_.store.Connected(hello_, shared_.time.Now()); !status.ok()) return Refuse(status);
   accepted_ = true;
@@ -185,7 +269,7 @@ void SidecarStream::Accept() {
   StartRead(&incoming_);
 }
 
-bool SidecarStream::IsFirstOfItsSource(const Status& refusal) {
+bool ReactingStream::IsFirstOfItsSource(const Status& refusal) {
   const std::string kind = source_ + ' ' + std::to_string(static_cast<int>(refusal.code()));
   const MutexLock lock(shared_.mutex);
   if (shared_.refusals_logged.Find(kind, shared_.time.Now()) != nullptr) return false;
@@ -193,7 +277,7 @@ bool SidecarStream::IsFirstOfItsSource(const Status& refusal) {
   return true;
 }
 
-void SidecarStream::Refuse(const Status& status) {
+void ReactingStream::Refuse(const Status& status) {
   if (IsFirstOfItsSource(status)) {
     log::Warn("sidecar refused; more of the kind from there are not logged for a minute",
               {{"source", source_}, {"pod", hello_.pod()}, {"job", hello_.job()}, {"reason", status}});
@@ -201,7 +285,7 @@ void SidecarStream::Refuse(const Status& status) {
   End(ToGrpc(status));
 }
 
-bool SidecarStream::OnMessage() {
+bool ReactingStream::OnMessage() {
   switch (incoming_.kind_case()) {
     case v1::SidecarMessage::kReport:
       Named(KeepPlausible(hello_, *incoming_.mutable_report()));
@@ -217,7 +301,7 @@ bool SidecarStream::OnMessage() {
   }
 }
 
-void SidecarStream::OnResult(const v1::DirectiveResult& result) {
+void ReactingStream::OnResult(const v1::DirectiveResult& result) {
   constexpr size_t kMessageBytesKept = 2048;
   bool asked = false;
   std::string key;
@@ -238,7 +322,7 @@ void SidecarStream::OnResult(const v1::DirectiveResult& result) {
     Record(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message);
 }
 
-void SidecarStream::Named(const std::string& implausible) {
+void ReactingStream::Named(const std::string& implausible) {
   if (implausible.empty()) return;
   ++shared_.implausible;
   if (std::exchange(implausible_logged_, true)) return;
@@ -246,21 +330,21 @@ void SidecarStream::Named(const std::string& implausible) {
             {{"pod", hello_.pod()}, {"job", hello_.job()}, {"parts", implausible}});
 }
 
-std::map<uint64_t, std::string> SidecarStream::TakeKeys() {
+std::map<uint64_t, std::string> ReactingStream::TakeKeys() {
   const MutexLock lock(mutex_);
   return std::exchange(open_, {});
 }
 
-void SidecarStream::Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
+void ReactingStream::Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
   shared_.store.Answered(hello_, key, {outcome, message, shared_.time.Now()});
 }
 
-void SidecarStream::Enqueue(v1::OperatorMessage message) {
+void ReactingStream::Enqueue(v1::OperatorMessage message) {
   outgoing_.push_back(std::move(message));
   if (!writing_ && !ended_) StartNextWrite();
 }
 
-void SidecarStream::StartNextWrite() {
+void ReactingStream::StartNextWrite() {
   if (outgoing_.empty()) return;
   writing_ = true;
   written_ = std::move(outgoing_.front());
@@ -268,13 +352,20 @@ void SidecarStream::StartNextWrite() {
   StartWrite(&written_);
 }
 
-void SidecarStream::End(const grpc::Status& status) {
+void ReactingStream::End(const grpc::Status& status) {
   {
     const MutexLock lock(mutex_);
     if (ended_) return;
     ended_ = true;
   }
   Finish(status);  // may end in OnDone at once: nothing of this object is touched afterwards
+}
+
+}  // namespace
+
+grpc::ServerBidiReactor<v1::SidecarMessage, v1::OperatorMessage>* NewSidecarStream(
+    SharedByStreams& shared, grpc::CallbackServerContext& context) {
+  return new ReactingStream(shared, context);  // ends itself
 }
 
 }  // namespace attune::telemetry

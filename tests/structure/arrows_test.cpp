@@ -109,7 +109,7 @@ const std::vector<Rule>& Rules() {
         "operator/controller/objects/", "operator/controller/plan/"}},
       {"operator/controller/tuning/",
        {"base/", "proto/", "operator/api/", "operator/tuner/", "operator/controller/observe/",
-        "operator/controller/plan/", "operator/controller/status/"}},
+        "operator/controller/objects/", "operator/controller/plan/", "operator/controller/status/"}},
       {"operator/controller/execute/",
        {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/", "operator/telemetry/",
         "operator/controller/"}},

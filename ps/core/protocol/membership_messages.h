@@ -1,5 +1,5 @@
-// Between a node and the coordinator (kCoordinator): how it becomes a member, where it stands, how the job ends. The other
-// half, and what all control messages have in common: ps/core/protocol/control_messages.h.
+// Between a node and the coordinator (kCoordinator): how it becomes a member, where it stands, how the job ends. The
+// other half, and what all control messages have in common: ps/core/protocol/control_messages.h.
 #pragma once
 
 #include <cstdint>
