@@ -1,5 +1,6 @@
 // How much memory all tables of a process may take: a server sets it from the memory its container really has, which
-// may change while it runs, so that a table that grows is refused rows instead of the process being killed. Thread-safe.
+// may change while it runs, so that a table that grows is refused rows instead of the process being killed.
+// Thread-safe.
 #pragma once
 
 #include <algorithm>
