@@ -146,7 +146,7 @@ const Case kCases[] = {
     Refused("no threads", {"tune", "pin", "threads=0", "toy"}, {"\"0\" is no value of threads", "from 1 to 256"}),
     Refused("nothing to pin", {"tune", "pin", "toy"}, {"nothing to change"}),
     Refused("a role that cannot be scaled", {"scale", "toy", "workers=2", "servers=1", "pods=3"},
-            {"\"pods\" cannot be scaled; write workers=N or servers=N"}),
+            {"\"pods\" cannot be scaled; write workers=N, servers=N, or worker-cpu"}),
     Refused("a role that is scaled twice", {"scale", "toy", "servers=2", "servers=3"}, {"servers is given twice"}),
     Refused("half a server", {"scale", "toy", "servers=2.5"}, {"\"2.5\" is no number of servers"}),
     Refused("two jobs to scale", {"scale", "toy", "other", "workers=2"},
