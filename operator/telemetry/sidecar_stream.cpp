@@ -227,11 +227,10 @@ void ReactingStream::OnHello() {
     return;
   }
   hello_ = incoming_.hello();
-  if (Status status = CheckHello(hello_); !status.ok()) {
-    Refuse(status);
-  } else if (status = shared_.store.CheckJob(JobOf(hello_)); !status.ok()) {
-    Refuse(status);  // no call is spent on a job that is not there
-  } else if (!shared_.options.authenticate) {
+  Status status = CheckHello(hello_);
+  if (status.ok()) status = shared_.store.CheckJob(JobOf(hello_));  // no call is spent on a job that is not there
+  if (!status.ok()) return Refuse(status);
+  if (!shared_.options.authenticate) {
     Accept();
   } else if (!shared_.calls->Post(source_, [this] { Authenticate(); })) {
     End({grpc::StatusCode::RESOURCE_EXHAUSTED, "too many sidecars connect at once; try again later"});
