@@ -61,8 +61,8 @@ std::string SizeText(const api::RoleResources& resources) {
   std::string text;
   const auto add = [&](const char* name, const api::ResourceTarget& own, auto format) {
     if (!own.any()) return;
-    text += (text.empty() ? "" : ", ") + std::string(name) + " " +
-            (own.target ? format(*own.target) : "as in the template");
+    text +=
+        (text.empty() ? "" : ", ") + std::string(name) + " " + (own.target ? format(*own.target) : "without target");
     if (own.min && own.max) {
       text += " (" + format(*own.min) + " to " + format(*own.max) + ")";
     } else if (own.min || own.max) {

@@ -46,7 +46,9 @@ void AddResource(std::vector<Field>& fields, const std::string& path, const std:
       unit, [target](auto& job) -> auto& { return target(job).max; }));
   fields.push_back(BoundQuantity(
       path + ".target",
-      "What it is to have now; absent: as the template says. May change during a run: pods are resized in place.",
+      "What it is to have now. Absent: as the template says, and where that says nothing and there is a max, one core "
+      "or "
+      "1 GiB within the range. May change during a run: pods are resized in place.",
       unit, [target](auto& job) -> auto& { return target(job).target; }));
 }
 
