@@ -68,7 +68,11 @@ Amounts Combined(Amounts earlier, const Amounts& later) {
 class ResizePlanner {
  public:
   ResizePlanner(const Observed& observed, const PlanOptions& options, Now now, Draft& draft)
-      : observed_(observed), options_(options), now_(now), draft_(draft), blocked_for_all_(BlockedForAll(observed)) {}
+      : observed_(observed),
+        options_(options),
+        now_(now),
+        draft_(draft),
+        blocked_for_all_(BlockedForAllPods(observed)) {}
 
   void Plan(const ObservedPod& pod) {
     const ContainerFigures wanted = WantedFor(pod);
@@ -216,17 +220,6 @@ class ResizePlanner {
     return found == observed_.blocked.end() ? nullptr : &*found;
   }
 
-  // What the cluster cannot, or does not let this operator do, is tried on one pod from time to time.
-  static const BlockedAct* BlockedForAll(const Observed& observed) {
-    const auto found = std::ranges::find_if(observed.blocked, [&](const BlockedAct& act) {
-      return (act.reason == kReasonResizeNotSupported || act.reason == kReasonForbidden) &&
-             std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
-               return IsAlive(pod) && act.identity == kIdentityPrefix + pod.name;
-             });
-    });
-    return found == observed.blocked.end() ? nullptr : &*found;
-  }
-
   const Observed& observed_;
   const PlanOptions& options_;
   const Now now_;
@@ -254,6 +247,16 @@ std::pair<const ObservedPod*, int64_t> LargestNeed(const Observed& observed, Rol
 }
 
 }  // namespace
+
+const BlockedAct* BlockedForAllPods(const Observed& observed) {
+  const auto found = std::ranges::find_if(observed.blocked, [&](const BlockedAct& act) {
+    return (act.reason == kReasonResizeNotSupported || act.reason == kReasonForbidden) &&
+           std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+             return IsAlive(pod) && act.identity == kIdentityPrefix + pod.name;
+           });
+  });
+  return found == observed.blocked.end() ? nullptr : &*found;
+}
 
 ResizesView PlanResizes(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                         const PlanOptions& options, Now now, Draft& draft) {

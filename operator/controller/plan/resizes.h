@@ -24,6 +24,10 @@ struct ResizesView {
   std::string message;
 };
 
+// What keeps all pods of the job from being resized: the cluster cannot, or does not let this operator do it. It is
+// tried on one pod from time to time. Null: nothing is known to.
+const BlockedAct* BlockedForAllPods(const Observed& observed);
+
 ResizesView PlanResizes(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                         const PlanOptions& options, Now now, Draft& draft);
 

@@ -7,6 +7,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/resizes.h"
 #include "operator/controller/status/status.h"
 #include "operator/tuner/space/knob.h"
 #include "proto/sync_mode.h"
@@ -109,36 +110,39 @@ bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
 }
 
 // The limit of CPU that the spec asks for; nothing where it gives the tuner no range, or pods have no limit.
-std::optional<int32_t> CpuOf(const api::TrainingJob& job, RoleName role) {
+std::optional<int32_t> CpuOf(const api::TrainingJob& job, RoleName role, const std::vector<const ObservedPod*>& pods) {
   const api::ResourceTarget& cpu = RoleOf(job, role).resources.cpu;
   if (!cpu.max) return std::nullopt;
   const ResourceFigures stated = StatedFigures(job, role).cpu;
-  if (stated.any() && !stated.limit) return std::nullopt;  // and a resize would not add one
+  // A resize adds no limit to a pod that was made without one.
+  const bool limited = std::ranges::all_of(
+      pods, [](const ObservedPod* pod) { return pod == nullptr || pod->resize.asked.cpu.limit.has_value(); });
+  if (!limited || (stated.any() && !stated.limit)) return std::nullopt;
   const std::optional<int64_t> target = TargetsOf(job, role).cpu;
   const std::optional<int64_t> limit = target ? target : stated.limit;
   return limit ? std::optional<int32_t>(ToInt(*limit)) : std::nullopt;
 }
 
-void AddCpuKnobs(const Observed& observed, TuningInput& input) {
-  const bool unsupported = std::ranges::any_of(
-      observed.blocked, [](const BlockedAct& act) { return act.reason == kReasonResizeNotSupported; });
-  if (unsupported) return;
-  const api::TrainingJob& job = observed.job;
-  const auto add = [&](RoleName role, std::optional<int32_t> JobSetting::*cpu) {
-    input.wanted.*cpu = CpuOf(job, role);
+void AddCpuKnobs(const Observed& observed, const ServersView& servers, const WorkersView& workers, TuningInput& input) {
+  if (BlockedForAllPods(observed) != nullptr) return;
+  const auto add = [&](RoleName role, const std::vector<const ObservedPod*>& pods,
+                       std::optional<int32_t> JobSetting::*cpu) {
+    input.wanted.*cpu = CpuOf(observed.job, role, pods);
     if (!(input.wanted.*cpu)) return;
-    const api::ResourceTarget& limits = RoleOf(job, role).resources.cpu;
+    const api::ResourceTarget& limits = RoleOf(observed.job, role).resources.cpu;
     if (limits.min) input.low.*cpu = ToInt(*limits.min);
     input.high.*cpu = ToInt(*limits.max);
   };
-  add(RoleName::kWorker, &JobSetting::worker_millicores);
-  add(RoleName::kServer, &JobSetting::server_millicores);
+  add(RoleName::kWorker, workers.by_index, &JobSetting::worker_millicores);
+  add(RoleName::kServer, servers.by_index, &JobSetting::server_millicores);
 }
 
-// No pod is still on the way to the limit that it is to have.
+// No pod is still on the way to the limit that it is to have. A cluster that reports no figures in force has resized no
+// pod: each has what it asks for.
 bool HaveTheirCpu(const std::vector<const ObservedPod*>& pods, const std::optional<int32_t>& millicores) {
   return !millicores || std::ranges::all_of(pods, [&](const ObservedPod* pod) {
-    return pod != nullptr && IsSettled(pod->resize) && pod->resize.asked.cpu.limit == *millicores;
+    if (pod == nullptr || pod->resize.asked.cpu.limit != *millicores) return false;
+    return pod->resize.actual ? IsSettled(pod->resize) : pod->resize.state == ResizeState::kNone;
   });
 }
 
@@ -185,7 +189,7 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.switches_modes = job.status.abilities && job.status.abilities->synchronization_modes;
   input.backups = job.spec.backups;
   input.elastic_servers = servers.elastic;
-  AddCpuKnobs(observed, input);
+  AddCpuKnobs(observed, servers, workers, input);
   const v1::JobWindow* window = CurrentWindow(observed);
   input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;
   if (window != nullptr) {

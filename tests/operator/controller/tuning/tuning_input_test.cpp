@@ -37,6 +37,13 @@ telemetry::PodSample Worker(const std::string& name, MonotonicTime at, uint64_t 
   return pod;
 }
 
+ObservedPod RunningWorker(std::optional<int64_t> millicores) {
+  ObservedPod pod{.name = "a-worker-0", .uid = "u", .index = 0, .phase = PodPhase::kRunning};
+  pod.container.state = RoleContainer::State::kRunning;
+  pod.resize.asked.cpu.limit = millicores;
+  return pod;
+}
+
 TuningInput InputOf(const std::vector<telemetry::PodSample>& pods, Now now) {
   Observed observed;
   observed.sample.pods = pods;
@@ -135,15 +142,43 @@ TEST(TuningInput, TheLimitOfCpuIsAKnobWhereTheSpecGivesARangeAndPodsHaveALimit) 
          observed.job.spec.workers.resources.cpu = {.min = 100, .max = 4000, .target = 1250};
        },
        1250},
+      {"a pod that was made without a limit, whatever the spec says now",
+       [&](Observed& observed) {
+         observed.job.spec.workers.resources.cpu = {.max = 4000, .target = 1250};
+         observed.pods = {RunningWorker({})};
+       },
+       std::nullopt},
+      {"a pod on its way to the limit",
+       [&](Observed& observed) {
+         observed.job.spec.workers.resources.cpu = {.max = 4000, .target = 1250};
+         observed.pods = {RunningWorker(500)};
+       },
+       1250},
       {"a cluster that cannot resize",
        [&](Observed& observed) {
          observed.job.spec.workers.resources.cpu = {.max = 4000, .target = 1250};
+         observed.pods = {RunningWorker(500)};
          observed.blocked = {{"ResizePod a-worker-0", kReasonResizeNotSupported, "update the cluster"}};
        },
        std::nullopt},
+      {"an operator that may not",
+       [&](Observed& observed) {
+         observed.job.spec.workers.resources.cpu = {.max = 4000, .target = 1250};
+         observed.pods = {RunningWorker(500)};
+         observed.blocked = {{"ResizePod a-worker-0", kReasonForbidden, "give it this right"}};
+       },
+       std::nullopt},
+      {"another act that is refused",
+       [&](Observed& observed) {
+         observed.job.spec.workers.resources.cpu = {.max = 4000, .target = 1250};
+         observed.pods = {RunningWorker(500)};
+         observed.blocked = {{"CreatePod a-worker-1", kReasonForbidden, "give it this right"}};
+       },
+       1250},
   };
   for (const Row& row : rows) {
     Observed observed;
+    observed.job.spec.workers.replicas = 1;
     row.change(observed);
     const ServersView servers = ViewServers(observed, PlanOptions{}, now);
     const TuningInput input =
@@ -151,6 +186,48 @@ TEST(TuningInput, TheLimitOfCpuIsAKnobWhereTheSpecGivesARangeAndPodsHaveALimit) 
     EXPECT_EQ(input.wanted.worker_millicores, row.expected) << row.name;
     EXPECT_EQ(input.wanted.server_millicores, std::nullopt) << row.name;
     EXPECT_EQ(input.high.worker_millicores, row.expected ? std::optional(4000) : std::nullopt) << row.name;
+  }
+}
+
+TEST(TuningInput, AJobIsSettledWhenItsPodsHaveTheirCpuAsFarAsTheClusterReportsIt) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  const auto given = [](int64_t millicores) {
+    return ContainerFigures{.cpu = {.request = millicores, .limit = millicores}, .memory = {}};
+  };
+  struct Row {
+    const char* name;
+    int64_t asked;
+    std::optional<ContainerFigures> actual;
+    ResizeState state;
+    bool settled;
+  };
+  const Row rows[] = {
+      {"given", 1250, given(1250), ResizeState::kNone, true},
+      {"not asked for yet", 500, given(500), ResizeState::kNone, false},
+      {"asked for, not given", 1250, given(500), ResizeState::kInProgress, false},
+      {"asked for, and never on this machine", 1250, given(500), ResizeState::kInfeasible, false},
+      {"a cluster that reports no figures in force", 1250, std::nullopt, ResizeState::kNone, true},
+  };
+  for (const Row& row : rows) {
+    Observed observed;
+    observed.job.name = "a";
+    observed.job.spec.servers.replicas = observed.job.spec.workers.replicas = 1;
+    observed.job.spec.workers.resources.cpu = {.max = 4000, .target = 1250};
+    observed.job.status.coordinator = "a-server-0";
+    ObservedPod server = RunningWorker({}), worker = RunningWorker(row.asked);
+    server.name = "a-server-0";
+    server.uid = "s";
+    server.role = RoleName::kServer;
+    server.ready = worker.ready = true;
+    worker.resize.actual = row.actual;
+    worker.resize.state = row.state;
+    observed.pods = {server, worker};
+    observed.sample.pods = {Worker("a-worker-0", now.monotonic, 8, 1, 1)};
+    observed.sample.job.emplace().set_servers(1);
+    const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+    const TuningInput input =
+        MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
+    EXPECT_EQ(input.settled, row.settled) << row.name;
   }
 }
 
