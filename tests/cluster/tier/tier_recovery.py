@@ -57,7 +57,7 @@ def register(check, namespace):
     @check("workers are resized in place while it trains", needs=["safe_start"])
     def safe_resize(run):
         worker = f"{SAFE}-worker-0"
-        before = safe.container(worker)
+        before = safe.await_(f"{worker} runs", 60, lambda state: safe.container(worker).get("started") and safe.container(worker))
         safe.attune(run.build, "scale", SAFE, "worker-cpu=200m")
         safe.await_("200m of cpu", 60, lambda state: safe.container(worker).get("resources", {}).get("requests", {}).get("cpu") == "200m")
         after = safe.container(worker)
