@@ -175,8 +175,9 @@ void AddTuningStatus(std::vector<Field>& fields) {
   };
   text("stage", "Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable or Off.", &TuningStatus::stage);
   text("message", "What it does and why.", &TuningStatus::message);
-  add("servers", "Servers it wants now; 0: nothing yet.", &TuningStatus::servers);
-  add("workers", "Workers it wants now; 0: nothing yet.", &TuningStatus::workers);
+  add("servers", "Servers it wants now, or once it has ended those of the spec; 0: nothing yet.",
+      &TuningStatus::servers);
+  add("workers", "Workers, likewise.", &TuningStatus::workers);
   add("threads", "Threads of each worker it wants; absent: not its to choose.", &TuningStatus::threads);
   add("slack",
       "Lead of the fastest over the slowest worker it wants (0 BSP, 1000000 Async); absent: not its to choose.",

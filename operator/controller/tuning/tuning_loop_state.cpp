@@ -64,13 +64,15 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
     status.stage = StageName(input.policy.paused, stage_ == Stage::kMoving, trial_, stage_ == Stage::kLearning);
   }
   status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, 1024);
-  if (tuner_) {
-    status.servers = here_.servers;
-    status.workers = here_.workers;
-    status.threads = here_.threads;
-    status.slack = here_.slack;
-    status.worker_millicores = here_.worker_millicores;
-    status.server_millicores = here_.server_millicores;
+  // Once tuning has ended, also because what is left is too short, the job still has the setting its spec asks for.
+  if (tuner_ || stage_ == Stage::kDone) {
+    const JobSetting& setting = stage_ == Stage::kDone ? input.wanted : here_;
+    status.servers = setting.servers;
+    status.workers = setting.workers;
+    status.threads = setting.threads;
+    status.slack = setting.slack;
+    status.worker_millicores = setting.worker_millicores;
+    status.server_millicores = setting.server_millicores;
   }
   if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
     status.recommended_servers = recommended_->servers;

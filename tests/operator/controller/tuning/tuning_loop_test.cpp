@@ -330,6 +330,21 @@ TEST(TuningLoop, AShortJobIsLeftAlone) {
   EXPECT_THAT(job.last.status.message, HasSubstr("too short"));
 }
 
+TEST(TuningLoop, ASettingPinnedShortlyBeforeTheEndIsStillReported) {
+  FormulaJob job = InPlace(0, {.max = 4});
+  job.Run(200);
+  ASSERT_NE(job.last.status.stage, "Unavailable");
+  // Another space: the tuner begins again, and too little is left for that.
+  job.input.goal.steps = job.input.job_steps + 2000;
+  job.input.policy.slack = {.pinned = 2};
+  job.Write({.servers = job.input.wanted.servers, .workers = job.input.wanted.workers, .slack = 2});
+  job.Run(30);
+  ASSERT_EQ(job.last.status.stage, "Unavailable") << job.last.status.message;
+  EXPECT_EQ(job.last.status.servers, job.input.wanted.servers);
+  EXPECT_EQ(job.last.status.workers, job.input.wanted.workers);
+  EXPECT_EQ(job.last.status.slack, 2);
+}
+
 TEST(TuningLoop, PausedLeavesEverythingAndResumesWithWhatItKnew) {
   FormulaJob job(api::TuningMode::kAuto);
   job.Run(200);
