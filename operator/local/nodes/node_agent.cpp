@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "base/log.h"
+#include "operator/kube/watch/reflector.h"
+#include "operator/kube/watch/watch_cache.h"
 #include "operator/local/nodes/addresses.h"
 #include "operator/local/nodes/agent_inputs.h"
 #include "operator/local/nodes/container_log.h"
@@ -22,7 +24,6 @@ namespace {
 
 using kube::Json;
 using kube::ObjectKey;
-using kube::WatchSignal;
 
 constexpr std::chrono::milliseconds kLookMax{500};  // longest time between two looks at everything
 constexpr std::chrono::milliseconds kStopLook{20};
@@ -58,7 +59,7 @@ class Agent final : public NodeAgent {
               api_, directories_.OfPod(kube::KeyOf(pod)), pod, log, on_text, time_.Now() + call.timeout,
               [this] { return stopping_.load(); }, time_);
         });
-    RETURN_IF_ERROR(StartWatch(""));
+    reflector_ = std::make_unique<kube::Reflector>(api_, kube::kPods, kube::ReflectorOptions{}, cache_, time_);
     prober_ = std::make_unique<Prober>();
     thread_ = std::thread([this] { Loop(); });
     return OkStatus();
@@ -75,20 +76,11 @@ class Agent final : public NodeAgent {
     stopping_ = true;
     inputs_.Wake();
     thread_.join();
-    watch_.reset();
+    reflector_.reset();
     prober_.reset();
   }
 
  private:
-  Status StartWatch(const std::string& version) {
-    auto watch = api_.StartWatch(kube::kPods, {.resource_version = version}, [this](WatchSignal signal) {
-      inputs_.Post([this, signal = std::move(signal)] { OnSignal(signal); });
-    });
-    if (!watch.ok()) return watch.status();
-    watch_ = std::move(watch).value();
-    return OkStatus();
-  }
-
   void Loop() {
     bool stop_asked = false;
     while (true) {
@@ -122,41 +114,12 @@ class Agent final : public NodeAgent {
     }
   }
 
-  void OnSignal(const WatchSignal& signal) {
-    switch (signal.kind) {
-      case WatchSignal::Kind::kAdded:
-      case WatchSignal::Kind::kModified:
-        return OnPod(signal.object);
-      case WatchSignal::Kind::kDeleted:
-        return OnPodGone(signal.object);
-      case WatchSignal::Kind::kBookmark:
-        last_version_ = kube::ResourceVersion(signal.object);
-        return;
-      case WatchSignal::Kind::kEnded:
-        (void)StartWatch(last_version_);
-        return;
-      case WatchSignal::Kind::kError:
-      case WatchSignal::Kind::kBroken:
-        return Relist();
-    }
-  }
-
-  // After a gap in the watch: what is no longer listed is gone.
-  void Relist() {
-    const StatusOr<kube::ListResult> list = api_.List(kube::kPods, {});
-    if (!list.ok()) return;
-    std::map<std::string, const Json*, std::less<>> present;
-    for (const Json& pod : list->items) present[std::string(kube::Uid(pod))] = &pod;
-    for (auto& [key, pod] : pods_) {
-      if (!present.contains(kube::Uid(pod->object))) pod->record.force = true;
-    }
-    for (const Json& pod : list->items) OnPod(pod);
-    last_version_ = list->resource_version;
-    (void)StartWatch(last_version_);
+  void OnChange(const kube::CacheChange& change) {
+    if (change.after != nullptr) return OnPod(*change.after);
+    OnPodGone(*change.before);
   }
 
   void OnPod(const Json& object) {
-    last_version_ = kube::ResourceVersion(object);
     const ObjectKey key = kube::KeyOf(object);
     auto found = pods_.find(key);
     if (found != pods_.end() && kube::Uid(found->second->object) != kube::Uid(object)) {
@@ -183,7 +146,6 @@ class Agent final : public NodeAgent {
   }
 
   void OnPodGone(const Json& object) {
-    last_version_ = kube::ResourceVersion(object);
     const auto found = pods_.find(kube::KeyOf(object));
     if (found != pods_.end() && kube::Uid(found->second->object) == kube::Uid(object))
       found->second->record.force = true;
@@ -373,11 +335,14 @@ class Agent final : public NodeAgent {
 
   // The agent's thread only.
   PodMap pods_;
-  std::string last_version_;
   std::set<std::string> deletions_finished_;  // uids whose final delete was sent
-  std::unique_ptr<kube::Watch> watch_;
 
   std::thread thread_;
+  // Its thread hands what has changed to the agent's.
+  kube::WatchCache cache_{{.project = {}, .index_label = {}, .on_change = [this](const kube::CacheChange& change) {
+                             inputs_.Post([this, change] { OnChange(change); });
+                           }}};
+  std::unique_ptr<kube::Reflector> reflector_;
 };
 
 }  // namespace
