@@ -99,6 +99,26 @@ void AddAbilities(std::vector<Field>& fields) {
   add("checkpoints", "Checkpoints can be written while it runs.", &Abilities::checkpoints);
 }
 
+void AddMove(std::vector<Field>& fields) {
+  constexpr auto kPart = &TrainingJobStatus::move;
+  fields.push_back(
+      PartObject("status.move", "The pod that moves to another machine, or the last request for it.", kPart));
+  const auto add = [&](const char* name, const char* description, std::string MoveStatus::*member) {
+    fields.push_back(OmitEmpty(PartMember(std::string("status.move.") + name, description, kPart, member)));
+  };
+  add("request", "The last value of the annotation attune.dev/move that was taken up or answered.",
+      &MoveStatus::request);
+  add("pod", "The pod that moves, or moved.", &MoveStatus::pod);
+  add("podUid", "Its uid.", &MoveStatus::pod_uid);
+  add("from", "The machine it leaves.", &MoveStatus::from);
+  add("to", "The machine that is wished for, absent: any other; of a move that is done, where it led.",
+      &MoveStatus::to);
+  add("why", "Why it is asked for.", &MoveStatus::why);
+  add("state", "Moving, Moved, Refused or GivenUp.", &MoveStatus::state);
+  add("since", "When it began, RFC 3339.", &MoveStatus::since);
+  add("message", "What came of it, or why not.", &MoveStatus::message);
+}
+
 void AddDataPlane(std::vector<Field>& fields) {
   constexpr auto kSynchronization = &TrainingJobStatus::synchronization;
   fields.push_back(PartObject("status.synchronization", "How workers keep pace now.", kSynchronization));
@@ -148,6 +168,7 @@ void AddDataPlane(std::vector<Field>& fields) {
                               &StandstillStatus::restarted_at));
   fields.push_back(PartMember("status.standstill.pods", "The pods that were restarted then, by numbers of their uids.",
                               kStandstill, &StandstillStatus::pods));
+  AddMove(fields);
   constexpr auto kRecovery = &TrainingJobStatus::recovery;
   fields.push_back(PartObject("status.recovery", "What losses of servers have cost.", kRecovery));
   fields.push_back(PartMember("status.recovery.count", "Recoveries so far.", kRecovery, &RecoveryStatus::count));

@@ -246,6 +246,22 @@ struct StandstillStatus {
   std::vector<uint32_t> pods;  // that were restarted then (proto/pod_number.h)
 };
 
+// A pod that is replaced by another one on another machine while it works (docs/decisions/0049), or the last one that
+// was. In the status before anything happens, so that every operator that follows continues or undoes it.
+struct MoveStatus {
+  std::string request;       // the last value of the annotation attune.dev/move that was taken up or answered
+  std::string pod, pod_uid;  // that moves, or moved
+  std::string from, to;  // machines: where it runs; what is wished for, "": any other; of a move that is done, where
+  std::string why;       // it is asked for; "": nothing was said
+  std::string state;     // kMoving, kMoved, kMoveRefused, kMoveGivenUp
+  std::string since;     // RFC 3339, of the begin
+  std::string message;   // what came of it, or why not
+};
+inline constexpr char kMoving[] = "Moving";
+inline constexpr char kMoved[] = "Moved";
+inline constexpr char kMoveRefused[] = "Refused";
+inline constexpr char kMoveGivenUp[] = "GivenUp";
+
 // What losses of servers have cost.
 struct RecoveryStatus {
   uint64_t count = 0;          // recoveries so far
@@ -327,6 +343,7 @@ struct TrainingJobStatus {
   std::optional<BestCheckpointStatus> best_checkpoint;
   std::optional<RecoveryStatus> recovery;
   std::optional<StandstillStatus> standstill;
+  std::optional<MoveStatus> move;
   std::optional<TuningStatus> tuning;
 };
 
@@ -334,6 +351,7 @@ struct TrainingJob {
   std::string name, name_space, uid, resource_version, creation_time;
   int64_t generation = 0;
   std::string checkpoint_request;  // of the annotation attune.dev/checkpoint-request
+  std::string move_request;        // of the annotation attune.dev/move; "": none, or withdrawn
   bool being_deleted = false;
   TrainingJobSpec spec;
   TrainingJobStatus status;
@@ -378,6 +396,9 @@ bool IsTrue(const TrainingJobStatus& status, std::string_view type);
 
 // Annotation of a job: each new value asks for one checkpoint; status.checkpoint.request is the last one answered.
 inline constexpr char kAnnotationCheckpointRequest[] = "attune.dev/checkpoint-request";
+// Of a job: "worker-1 to=node-2 id=7 why=its machine is crowded" asks for another machine for this pod; a new value is a
+// new request, none withdraws the last one (operator/controller/members/move.h).
+inline constexpr char kAnnotationMove[] = "attune.dev/move";
 
 // Condition types.
 inline constexpr char kReady[] = "Ready";  // servers and workers all ready

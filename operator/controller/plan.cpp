@@ -2,6 +2,7 @@
 
 #include "operator/api/format.h"
 #include "operator/controller/actions/draft.h"
+#include "operator/controller/members/move_planner.h"
 #include "operator/controller/objects/job_policy.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
@@ -206,6 +207,18 @@ void PlanShared(const Observed& observed, const ServersView& servers, const Plan
   }
 }
 
+MoveFacts FactsOfMoves(const Observed& observed, const ServersView& servers, bool ends) {
+  MoveFacts facts{
+      .begun = servers.begun, .ends = ends, .elastic = servers.elastic, .servers = servers.count, .serving = {}};
+  const v1::JobWindow* window = CurrentWindow(observed);
+  if (window == nullptr) return facts;
+  for (const ObservedPod& pod : observed.pods) {
+    if (!IsServerOf(observed, pod) || StateOf(*window, pod.index) != v1::ServerState::SERVING) continue;
+    facts.serving.insert(pod.index);
+  }
+  return facts;
+}
+
 }  // namespace
 
 std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now now) {
@@ -228,9 +241,14 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
 
   Directives directives(observed, options, now, draft);
   Progression progression{.coordinator = CoordinatorOf(observed.job.status),
-                          .standstill = StandstillOf(observed, options, now)};
+                          .standstill = StandstillOf(observed, options, now),
+                          .move = observed.job.status.move};
   // Nothing is made before the name of the job's Secret is on record.
   const bool naming = !verdict && NeedsSecretName(observed);
+  if (!naming) {
+    const bool ends = verdict || servers.goal_reached || servers.closed;
+    progression.move = NextMove(observed, FactsOfMoves(observed, servers, ends), options, now, draft);
+  }
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
     PlanShared(observed, servers, options, now, draft);
@@ -257,6 +275,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   }
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   ReportTransitions(observed, next, written, draft);
+  ReportMove(observed.job.status.move, next.move, written, draft);
   ReportStandstill(observed.job.status, next, written, draft);
   ReportCoordinator(observed.job.status, progression.coordinator, written, draft);
   ReportDataPlane(observed.job.status, next, written, draft);

@@ -265,11 +265,8 @@ class Executor::Round {
     observed_.failures_in_a_row = memory_.failures_in_a_row;
   }
 
-  // Only while a pod waits for a place: it takes a look at every pod there is.
   void ObserveMachines() {
-    const bool waiting = std::ranges::any_of(
-        observed_.pods, [](const ObservedPod& pod) { return !pod.scheduled && !pod.unschedulable_message.empty(); });
-    if (!waiting || !executor_.caches_.nodes.HasSynced()) return;  // without the right to read nodes it never does
+    if (!NeedsMachines(observed_) || !executor_.caches_.nodes.HasSynced()) return;  // without the right to read nodes it never does
     std::vector<ObservedPod> all;
     for (const kube::Snapshot& pod : executor_.caches_.pods.All()) all.push_back(ObservePod(*pod));
     observed_.machines = FreeMachines(executor_.caches_.nodes.All(), all);

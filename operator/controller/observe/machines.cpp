@@ -105,6 +105,18 @@ std::vector<scheduler::Machine> FreeMachines(const std::vector<kube::Snapshot>& 
   return machines;
 }
 
+bool NeedsMachines(const Observed& observed) {
+  const std::string& request = observed.job.move_request;
+  const auto& move = observed.job.status.move;
+  if (!request.empty() && (!move || move->request != request)) return true;
+  int64_t workers = 0;
+  for (const ObservedPod& pod : observed.pods) {
+    if (!pod.scheduled && !pod.unschedulable_message.empty()) return true;
+    if (IsWorkerOf(observed, pod) && !pod.drain_deadline) ++workers;
+  }
+  return workers > observed.job.spec.workers.replicas;
+}
+
 std::string ExplainWaiting(const Observed& observed, RoleName role) {
   if (!observed.machines) return "";
   std::vector<scheduler::Demand> demands;

@@ -23,6 +23,10 @@ scheduler::Resources RequestsOf(const kube::Json& pod);
 std::vector<scheduler::Machine> FreeMachines(const std::vector<kube::Snapshot>& nodes,
                                              const std::vector<ObservedPod>& pods);
 
+// Whether what machines have left matters to the next plan: a pod waits for a place, one is asked to move, or one of
+// the workers has to go. A look at machines is a look at every pod there is.
+bool NeedsMachines(const Observed& observed);
+
 // Why pods of this role are not placed, from figures: "worker-1 requests 4 CPU ...". "" when nothing is known, or when
 // the figures show no shortage.
 std::string ExplainWaiting(const Observed& observed, RoleName role);

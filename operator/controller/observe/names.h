@@ -20,6 +20,8 @@ inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
 inline constexpr char kAnnotationFailuresInARow[] = "attune.dev/failures-in-a-row";
 // The pod's last resize (pod_resize.h): from which figures to which, and what has been reported of it.
 inline constexpr char kAnnotationResize[] = "attune.dev/resize";
+// On a worker that takes the place of one that moves: the uid of that one. An ordinary worker once that one is gone.
+inline constexpr char kAnnotationStandsInFor[] = "attune.dev/stands-in-for";
 
 // --- reasons of conditions
 
@@ -70,6 +72,7 @@ inline constexpr char kReasonResizeDeferred[] = "ResizeDeferred";
 inline constexpr char kReasonResizeInfeasible[] = "ResizeInfeasible";
 inline constexpr char kReasonResizeRefused[] = "ResizeRefused";
 inline constexpr char kReasonResizeNotSupported[] = "ResizeNotSupported";
+inline constexpr char kReasonMoving[] = "PodMoving";
 inline constexpr char kReasonSettled[] = "Settled";
 
 // --- reasons of Events
@@ -107,6 +110,10 @@ inline constexpr char kEventPodResized[] = "PodResized";
 inline constexpr char kEventResizeDeferred[] = "ResizeDeferred";
 inline constexpr char kEventResizeInfeasible[] = "ResizeInfeasible";
 inline constexpr char kEventMemoryRaised[] = "MemoryRaised";
+inline constexpr char kEventMoveBegun[] = "PodMoving";
+inline constexpr char kEventPodMoved[] = "PodMoved";
+inline constexpr char kEventMoveRefused[] = "MoveRefused";
+inline constexpr char kEventMoveGivenUp[] = "MoveGivenUp";
 inline constexpr char kEventRecovered[] = "ServerRecovered";
 inline constexpr char kEventSucceeded[] = "Succeeded";
 inline constexpr char kEventFailed[] = "Failed";

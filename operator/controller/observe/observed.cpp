@@ -183,6 +183,7 @@ ObservedPod ObservePod(const Json& pod) {
   }
   seen.drain_deadline = ParseRfc3339(kube::Annotation(pod, contract::kAnnotationDrainDeadline));
   seen.draining_since = ParseRfc3339(kube::Annotation(pod, kAnnotationDraining));
+  seen.stands_in_for = kube::Annotation(pod, kAnnotationStandsInFor);
   seen.failure_number = ParseNumber(kube::Annotation(pod, kAnnotationFailureNumber));
   seen.failures_in_a_row = ParseNumber(kube::Annotation(pod, kAnnotationFailuresInARow)).value_or(0);
   seen.servers = ParseNumber(kube::Annotation(pod, kAnnotationServers));

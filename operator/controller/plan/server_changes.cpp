@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "operator/controller/members/move.h"
+#include "operator/controller/objects/placement_wish.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
@@ -48,7 +50,7 @@ class ServerPlanner {
       }
     }
     ReportNumber();
-    MoveFromCordonedNode();
+    MoveElsewhere();
     ReportEvents();
     return changes_;
   }
@@ -69,10 +71,12 @@ class ServerPlanner {
     const std::string name = PodName(observed_.job.name, RoleName::kServer, index);
     if (NameInUse(observed_, name)) return;  // its end wakes us
     if (NoneLeads()) return draft_.Requeue(kLookAgain, "a coordinator that leads");
-    created_.push_back(
-        draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_),
-                                .reason = "the job has " + Counted(servers_.count, "server"),
-                                .if_job_unchanged = !servers_.begun}));
+    kube::Json pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_);
+    const api::MoveStatus* move = CurrentMove(observed_);
+    if (move != nullptr && move->pod == name) AddWish(pod, {.to = move->to, .away_from = move->from});
+    created_.push_back(draft_.Create(CreatePod{.pod = std::move(pod),
+                                               .reason = "the job has " + Counted(servers_.count, "server"),
+                                               .if_job_unchanged = !servers_.begun}));
   }
 
   // Reports to the coordinator that this pod's process has ended for good; true when it need not be waited for. Without
@@ -138,9 +142,16 @@ class ServerPlanner {
                 draft_.Remove(pod, 0, "it was ended from outside; a new server follows"));
   }
 
+  // What brings a server to another machine while it could stay, for Events; "": nothing does.
+  std::string WhyItMoves(const ObservedPod& pod) const {
+    if (IsOnCordonedNode(observed_, pod)) return "node " + pod.node + " is cordoned";
+    return IsBeingMoved(observed_, pod) ? "it is to leave node " + pod.node : "";
+  }
+  bool MovesElsewhere(const ObservedPod& pod) const { return !WhyItMoves(pod).empty(); }
+
   // A node is cordoned before it is drained: its servers are emptied one after the other, each by the others, and made
-  // again on another node, so that nothing has to be evicted.
-  void MoveFromCordonedNode() {
+  // again on another node, so that nothing has to be evicted. Likewise one that is to move for another reason.
+  void MoveElsewhere() {
     if (!servers_.elastic || !servers_.begun || window_ == nullptr || ended_by_itself() || coordinator_.moving) return;
     if (changes_.replaced > 0 || changes_.leaving > 0 || servers_.count < 2) return;
     for (int32_t index = 0; index < servers_.count; ++index) {
@@ -148,12 +159,13 @@ class ServerPlanner {
       if (pod == nullptr || StateOf(*window_, index) != v1::ServerState::SERVING) return;
     }
     for (const ObservedPod* pod : servers_.by_index) {
-      if (!IsAlive(*pod) || !IsOnCordonedNode(observed_, *pod)) continue;
+      if (!IsAlive(*pod) || !MovesElsewhere(*pod)) continue;
       ++changes_.leaving;
-      const Draft::Ref mark =
-          draft_.Mark(*pod, {{kAnnotationDraining, ToRfc3339(now_.wall)}}, "node " + pod->node + " is cordoned");
+      const Draft::Ref mark = draft_.Mark(*pod, {{kAnnotationDraining, ToRfc3339(now_.wall)}}, WhyItMoves(*pod));
+      const std::string why =
+          IsOnCordonedNode(observed_, *pod) ? "Node " + pod->node + " is cordoned" : pod->name + " is to move";
       draft_.Normal(kEventServersDraining, "MoveServer",
-                    "Node " + pod->node + " is cordoned: the rows of " + pod->name +
+                    why + ": the rows of " + pod->name +
                         " move to the other servers while training continues, and a new server follows elsewhere",
                     {mark});
       return;
@@ -165,7 +177,7 @@ class ServerPlanner {
     if (pod.name == coordinator_.pod || coordinator_.moving) return draft_.Requeue(kLookAgain, "another coordinator");
     v1::Directive directive;
     directive.mutable_drain_server()->set_index(static_cast<uint32_t>(pod.index));
-    const Reply reply = directives_.AskCoordinator("drain=" + pod.uid, directive, "node " + pod.node + " is cordoned");
+    const Reply reply = directives_.AskCoordinator("drain=" + pod.uid, directive, WhyItMoves(pod));
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }
 
@@ -286,7 +298,7 @@ class ServerPlanner {
     const auto state = StateOf(*window_, pod.index);
     if (state == v1::ServerState::DRAINED) return Leave(pod, "its rows have moved to the others", std::nullopt);
     if (state && pod.index < servers_.count) {
-      return IsOnCordonedNode(observed_, pod) ? Empty(pod) : PlanWantedAgain(pod, *state);
+      return MovesElsewhere(pod) ? Empty(pod) : PlanWantedAgain(pod, *state);
     }
     if (state) return;  // its coordinator's next word wakes us
     // It has not joined, or has left and is about to end; unless the coordinator was heard last before it joined.
@@ -320,9 +332,8 @@ class ServerPlanner {
     const ObservedPod* host = CoordinatorPod(observed_);
     if (host != nullptr && host->index >= servers_.count) return;  // it would empty the server it runs in
     // The order says which indexes stay, and would call back who is being moved.
-    const bool moves = std::ranges::any_of(servers_.leaving, [&](const ObservedPod* pod) {
-      return pod->index < servers_.count && IsOnCordonedNode(observed_, *pod);
-    });
+    const bool moves = std::ranges::any_of(
+        servers_.leaving, [&](const ObservedPod* pod) { return pod->index < servers_.count && MovesElsewhere(*pod); });
     if (moves) return;
     for (int32_t index = 0; index < servers_.count; ++index) {
       if (StateOf(*window_, index) != v1::ServerState::SERVING) ++changes_.joining;
@@ -333,9 +344,12 @@ class ServerPlanner {
     if (settled || changes_.replaced > 0) return;
     v1::Directive directive;
     directive.mutable_set_servers()->set_servers(static_cast<uint32_t>(servers_.count));
-    const Reply reply = directives_.AskCoordinator(
-        "servers=" + std::to_string(servers_.count) + " of generation " + std::to_string(observed_.job.generation),
-        directive, Counted(servers_.count, "server") + " are wanted");
+    std::string key =
+        "servers=" + std::to_string(servers_.count) + " of generation " + std::to_string(observed_.job.generation);
+    for (const ObservedPod* pod : servers_.leaving) {
+      if (pod->index < servers_.count && pod->draining_since) key += ", again with " + pod->uid;
+    }
+    const Reply reply = directives_.AskCoordinator(key, directive, Counted(servers_.count, "server") + " are wanted");
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }
 

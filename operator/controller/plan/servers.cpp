@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/members/worker_members.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
@@ -257,14 +258,14 @@ bool HasFailedAsReported(const Observed& observed, const ObservedPod& pod) {
 // left behind, was at work that no other process sees, however it ended and whichever process was away. One that was
 // killed before that, or lost by the coordinator, is made up for by another, which the coordinator waits for; one that
 // never joined came too late.
-const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptions& options) {
+const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptions& options, Now now) {
   if (HasDeclaredClosingWork(observed)) return nullptr;
+  const std::vector<int32_t> seats = MembersOfWorkers(observed, options, now).wanted;
   const api::Condition* reached = api::FindCondition(observed.job.status, kGoalReached);
   const auto reached_at = reached == nullptr ? std::nullopt : ParseRfc3339(reached->last_transition_time);
   for (const ObservedPod& pod : observed.pods) {
-    const bool wanted = pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid &&
-                        pod.index < observed.job.spec.workers.replicas && !pod.drain_deadline;
-    if (!wanted || !HasFailed(pod)) continue;
+    const bool wanted = std::ranges::binary_search(seats, pod.index) && !pod.drain_deadline;
+    if (!IsWorkerOf(observed, pod) || !wanted || !HasFailed(pod)) continue;
     if (IsBeingDeleted(pod) && pod.failure_number) continue;  // counted, and made up for by the one in its place
     const auto& ended_at = pod.container.finished_at;
     if (reached_at && ended_at && *ended_at + options.word_is_newer < *reached_at) continue;  // others had its work
@@ -273,8 +274,8 @@ const ObservedPod* FailedAtClosingWork(const Observed& observed, const PlanOptio
   return nullptr;
 }
 
-Verdict EndOf(const Observed& observed, const PlanOptions& options, const std::string& success) {
-  if (const ObservedPod* failed = FailedAtClosingWork(observed, options)) {
+Verdict EndOf(const Observed& observed, const PlanOptions& options, Now now, const std::string& success) {
+  if (const ObservedPod* failed = FailedAtClosingWork(observed, options, now)) {
     return Verdict{false, kReasonClosingFailed,
                    failed->name + " " + DescribeEnd(observed, *failed) +
                        " after the goal was reached, and the servers have ended: what it did last, such as saving the "
@@ -310,7 +311,7 @@ std::optional<Verdict> JudgeFinished(const Observed& observed, const PlanOptions
     return std::nullopt;
   }
   return EndOf(
-      observed, options,
+      observed, options, now,
       "the closing work is done and the coordinator has ended; processes that came too late are not waited for");
 }
 
@@ -464,7 +465,7 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
   if (servers.count > 0 && servers.finished == servers.count &&
       (all_ended_for(options.servers_ended_grace) || AllWorkersCameTooLate(observed, false) ||
        (all_ended_for(options.late_workers_grace) && AllWorkersCameTooLate(observed, true)))) {
-    return EndOf(observed, options,
+    return EndOf(observed, options, now,
                  "all servers ended after the goal was reached and the closing work was done; workers that came too "
                  "late are not waited for");
   }
@@ -472,13 +473,12 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
   if (servers.begun && AwaitsFirstReport(observed, options, now)) return std::nullopt;
   for (size_t i = 0; i < servers.by_index.size(); ++i) {
     const ObservedPod* pod = servers.by_index[i];
-    const auto index = static_cast<int32_t>(i);
-    const std::string name = PodName(observed.job.name, RoleName::kServer, index);
-    std::optional<Verdict> verdict;
-    if (pod != nullptr) verdict = JudgeEnd(observed, servers, *pod, options, now);
+    const std::string name = PodName(observed.job.name, RoleName::kServer, static_cast<int32_t>(i));
+    auto verdict = pod == nullptr ? std::nullopt : JudgeEnd(observed, servers, *pod, options, now);
     if (pod != nullptr && !verdict) verdict = JudgeHung(observed, servers, *pod, options, now);
     const bool leaves = std::ranges::any_of(servers.leaving, [&](const auto* each) { return each->name == name; });
-    if (!verdict && servers.formed && !leaves) verdict = JudgeAbsence(observed, servers, name, pod, index);
+    if (!verdict && servers.formed && !leaves)
+      verdict = JudgeAbsence(observed, servers, name, pod, static_cast<int32_t>(i));
     if (verdict && (!servers.goal_reached || MayJudge(observed, pod, options, now))) return verdict;
   }
   for (const ObservedPod* pod : servers.leaving) {

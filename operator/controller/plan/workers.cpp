@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/controller/members/move.h"
+#include "operator/controller/members/worker_members.h"
+#include "operator/controller/objects/placement_wish.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
@@ -79,15 +82,15 @@ class WorkerPlanner {
       const auto count = static_cast<int32_t>(newly_draining_.size());
       draft_.Normal(kEventWorkersDraining, "ScaleWorkers",
                     "Asked " + std::to_string(count) + " of " + std::to_string(workers_.desired + count) +
-                        " workers to leave, highest index first, within " +
+                        " workers to leave, " + WhoLeaves() + ", within " +
                         std::to_string(observed_.job.spec.run_policy.drain_seconds) + " s",
                     newly_draining_);
     }
     int32_t next_number = HighestNumber(observed_) + 1;
-    for (int32_t index = 0; index < workers_.desired; ++index) {
-      const ObservedPod* pod = workers_.by_index[static_cast<size_t>(index)];
+    for (size_t seat = 0; seat < workers_.by_index.size(); ++seat) {
+      const ObservedPod* pod = workers_.by_index[seat];
       if (pod == nullptr) {
-        Create(index);
+        Create(workers_.indices[seat]);
       } else if (IsBeingDeleted(*pod)) {
         PlanDeletedFromOutside(*pod);
       } else if (workers_.HasEndedBadly(*pod)) {
@@ -98,6 +101,7 @@ class WorkerPlanner {
         draft_.Requeue(kLookAgain, "the coordinator's word on the end of " + pod->name);
       }
     }
+    if (workers_.stand_in_index) PlanStandIn();
     if (!created_.empty()) {
       draft_.Normal(kEventWorkersCreated, "CreateWorkers",
                     "Created " + Counted(static_cast<int64_t>(created_.size()), "worker pod") + " (" +
@@ -107,22 +111,54 @@ class WorkerPlanner {
   }
 
  private:
-  void Create(int32_t index) {
-    // On record before anybody can train: a job that is not on record as begun has nothing to lose.
-    if (!observed_.job.status.begun) return;
-    if (!servers_.formed || servers_.finished > 0 || servers_.closed) return;  // no process to connect to
-    // Training is over. While others are at the closing work it needs no more workers.
-    const v1::JobWindow* window = directives_.window();
-    if (servers_.goal_reached && window != nullptr && window->workers() > 0) {
-      return draft_.Requeue(kLookAgain, "the closing work");
+  // "highest index first", unless others stay for a reason.
+  std::string WhoLeaves() const {
+    const int32_t highest = workers_.indices.empty() ? -1 : workers_.indices.back();
+    std::string names;
+    bool by_index = true;
+    for (const ObservedPod* pod : workers_.leaving) {
+      if (IsBeingDeleted(*pod) || pod->drain_deadline || LifeOf(*pod) != PodLife::kRunning) continue;
+      names += (names.empty() ? "" : ", ") + pod->name;
+      by_index = by_index && pod->index > highest;
     }
-    const std::string name = PodName(observed_.job.name, RoleName::kWorker, index);
-    const bool name_in_use = std::any_of(observed_.pods.begin(), observed_.pods.end(),
-                                         [&](const ObservedPod& pod) { return pod.name == name; });
-    if (name_in_use) return;  // still leaving, or of an earlier job of this name; its end wakes us
+    return by_index ? "highest index first" : FitText(names, 256);
+  }
+
+  // One more, which takes the place of the one that moves. It is no worker of the job yet: whatever becomes of it ends
+  // the move (members/move_planner.h) and counts as no failure.
+  void PlanStandIn() {
+    const api::MoveStatus* move = CurrentMove(observed_);
+    if (move == nullptr) return;
+    if (workers_.stand_in != nullptr) {
+      if (IsBeingDeleted(*workers_.stand_in)) PlanGoing(*workers_.stand_in);
+      return;
+    }
+    if (!MayCreate(*workers_.stand_in_index)) return;
+    kube::Json pod = BuildPod(observed_, RoleName::kWorker, *workers_.stand_in_index, servers_.count, options_);
+    AddWish(pod, {.to = move->to, .away_from = move->from});
+    pod["metadata"]["annotations"][kAnnotationStandsInFor] = move->pod_uid;
+    draft_.Create(CreatePod{.pod = std::move(pod), .reason = "it takes the place of " + move->pod});
+  }
+
+  void Create(int32_t index) {
+    if (!MayCreate(index)) return;
     created_.push_back(
         draft_.Create(CreatePod{.pod = BuildPod(observed_, RoleName::kWorker, index, servers_.count, options_),
                                 .reason = std::to_string(workers_.desired) + " workers are wanted"}));
+  }
+
+  bool MayCreate(int32_t index) {
+    // On record before anybody can train: a job that is not on record as begun has nothing to lose.
+    if (!observed_.job.status.begun) return false;
+    if (!servers_.formed || servers_.finished > 0 || servers_.closed) return false;  // no process to connect to
+    // Training is over. While others are at the closing work it needs no more workers.
+    const v1::JobWindow* window = directives_.window();
+    if (servers_.goal_reached && window != nullptr && window->workers() > 0) {
+      draft_.Requeue(kLookAgain, "the closing work");
+      return false;
+    }
+    // A name that is in use: still leaving, or of an earlier job of this name; its end wakes us.
+    return !NameInUse(observed_, PodName(observed_.job.name, RoleName::kWorker, index));
   }
 
   void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
@@ -343,7 +379,10 @@ bool WorkersView::HasEndedBadly(const ObservedPod& pod) const {
 WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, const PlanOptions& options, Now now) {
   WorkersView view;
   view.desired = std::max(observed.job.spec.workers.replicas, 0);
-  view.by_index.assign(static_cast<size_t>(view.desired), nullptr);
+  const Membership members = MembersOfWorkers(observed, options, now);
+  view.indices = members.wanted;
+  view.by_index.assign(view.indices.size(), nullptr);
+  view.stand_in_index = members.stand_in;
   view.marked_failures = view.failures = HighestNumber(observed);
   const WallTime listening_since =
       observed.listening_since ? now.wall - (now.monotonic - *observed.listening_since) : now.wall;
@@ -355,11 +394,16 @@ WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, co
   });
   for (const ObservedPod& pod : observed.pods) {
     if (!IsWorkerOf(observed, pod)) continue;
-    if (pod.index >= view.desired || pod.drain_deadline) {
+    const bool stands_in = view.stand_in_index == pod.index;
+    const auto seat = std::ranges::lower_bound(view.indices, pod.index);
+    const bool wanted = seat != view.indices.end() && *seat == pod.index;
+    if (stands_in) view.stand_in = &pod;
+    if (stands_in) continue;
+    if (!wanted || pod.drain_deadline) {
       view.leaving.push_back(&pod);
       continue;
     }
-    view.by_index[static_cast<size_t>(pod.index)] = &pod;
+    view.by_index[static_cast<size_t>(seat - view.indices.begin())] = &pod;
     if (HasEndedEarly(observed, servers, pod, options, now)) view.ended_early.push_back(&pod);
     if (view.HasEndedBadly(pod) && IsUncountedFailure(pod)) ++view.failures;
     if (IsBeingDeleted(pod) || view.HasEndedBadly(pod)) continue;

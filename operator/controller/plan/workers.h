@@ -20,8 +20,11 @@ class Directives;
 
 struct WorkersView {
   int32_t desired = 0;
-  std::vector<const ObservedPod*> by_index;  // desired entries; null: there is none, or it is leaving
-  std::vector<const ObservedPod*> leaving;   // highest index first: beyond the desired number, or asked to leave before
+  std::vector<int32_t> indices;  // of those, ascending: not 0..N-1 once one has moved (members/membership.h)
+  std::vector<const ObservedPod*> by_index;  // in that order; null: there is none, or it is leaving
+  std::vector<const ObservedPod*> leaving;   // highest index first: too many, or asked to leave before
+  std::optional<int32_t> stand_in_index;     // of one more than desired, while a worker moves to another machine
+  const ObservedPod* stand_in = nullptr;     // null: there is none yet
   int32_t existing = 0, running = 0, ready = 0, succeeded = 0;
   // Ended with 0 although the job is not done, and no other worker does what is left: failed like those that say so.
   std::vector<const ObservedPod*> ended_early;

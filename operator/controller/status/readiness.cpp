@@ -1,5 +1,6 @@
 #include "operator/controller/status/readiness.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "operator/controller/observe/machines.h"
@@ -87,7 +88,7 @@ Readiness WorkersReadiness(const Observed& observed, const ServersView& servers,
     }
   }
   for (const ObservedPod* pod : workers.leaving) {
-    if (pod->index < workers.desired) {
+    if (std::ranges::binary_search(workers.indices, pod->index)) {
       return {false, kReasonLeaving, "waiting for " + pod->name + ", which was asked to leave before, to end"};
     }
   }

@@ -66,6 +66,9 @@ std::optional<Reconfiguration> OtherReconfiguration(const WorkersView& workers, 
                            "workers switch to " + Describe(*requests.switching_to) + " at a step none has begun"};
   }
   if (!requests.threads_refused.empty()) return Reconfiguration{false, kReasonThreadsRefused, requests.threads_refused};
+  if (progression.move && progression.move->state == api::kMoving) {
+    return Reconfiguration{true, kReasonMoving, progression.move->message};
+  }
   if (workers.leaving.empty()) return std::nullopt;
   return Reconfiguration{true, kReasonScaling,
                          std::to_string(workers.leaving.size()) +

@@ -288,6 +288,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
                               const PlanOptions& options, Now now) {
   TrainingJobStatus status = observed.job.status;
   status.observed_generation = observed.job.generation;
+  status.move = progression.move;
   if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
   status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
   // A failure counts once its pod is marked with its number; the one that ends the job is never marked.

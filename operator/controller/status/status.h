@@ -27,6 +27,7 @@ struct Progression {
   RequestsView requests;
   Standstill standstill;
   ResizesView resizes;
+  std::optional<api::MoveStatus> move;
 };
 
 // Sets a condition; the transition time moves only when `status` of the condition changes.

@@ -198,12 +198,12 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
     input.items_total = window->items_total();
     input.job_steps = window->steps();
     input.trained_seconds = window->trained_seconds();
-    input.settled = servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
-                    workers.ready == input.wanted.workers &&
-                    static_cast<int32_t>(MemberCount(*window)) == input.wanted.servers &&
-                    AllWorkersTrain(observed, workers, now) && InForce(observed, *window, now) &&
-                    HaveTheirCpu(servers.by_index, input.wanted.server_millicores) &&
-                    HaveTheirCpu(workers.by_index, input.wanted.worker_millicores);
+    input.settled =
+        servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
+        !(job.status.move && job.status.move->state == api::kMoving) && workers.ready == input.wanted.workers &&
+        static_cast<int32_t>(MemberCount(*window)) == input.wanted.servers && AllWorkersTrain(observed, workers, now) &&
+        InForce(observed, *window, now) && HaveTheirCpu(servers.by_index, input.wanted.server_millicores) &&
+        HaveTheirCpu(workers.by_index, input.wanted.worker_millicores);
   }
   input.steps = observed.sample.steps;
   input.loss_sum = observed.sample.loss_sum;

@@ -243,6 +243,10 @@ void FakeCluster::Carry(const Action& action) {
   } else if (const auto* resize = std::get_if<ResizePod>(&action)) {
     Resize(*resize);
   } else if (const auto* change = std::get_if<PatchJob>(&action)) {
+    if (!change->patch.contains("spec")) {
+      job_.move_request = change->patch.at("metadata").at("annotations").at(api::kAnnotationMove);
+      return;
+    }
     Json object = {{"apiVersion", kube::kTrainingJobs.api_version()},
                    {"kind", kube::kTrainingJobs.kind},
                    {"metadata", {{"name", job_.name}}},
