@@ -8,6 +8,7 @@
 
 #include "base/number_text.h"
 #include "cli/application.h"
+#include "cli/move_arguments.h"
 #include "cli/requests/job_words.h"
 #include "operator/api/names.h"
 #include "operator/tuner/space/knob.h"
@@ -42,6 +43,7 @@ struct Values {
   ScaleArguments scale;
   SyncArguments sync;
   CheckpointArguments checkpoint;
+  MoveArguments move;
   StopArguments stop;
   ExportArguments export_;
   InspectArguments inspect;
@@ -276,6 +278,7 @@ void AddSteering(CLI::App& app, Values& values) {
   checkpoint->add_option("--timeout", values.checkpoint.timeout_seconds, "Longest wait (default 600)")
       ->type_name("SECONDS")
       ->check(WholeNumber(1, 86400));
+  AddMove(app, values.move);
   CLI::App* stop = Add(app, "stop", "Delete a job and wait until its pods are gone",
                        "A checkpoint is written first where rows would be lost, for at most 5 s; Ctrl-C skips it.\n\n"
                        "  attune stop word2vec\n  attune resume word2vec    continues a local run\n");
@@ -483,6 +486,7 @@ Arguments Collect(const CLI::App& app, Values& values) {
   if (name == "scale") arguments.command = values.scale;
   if (name == "sync") arguments.command = values.sync;
   if (name == "checkpoint") arguments.command = values.checkpoint;
+  if (name == "move") arguments.command = values.move;
   if (name == "stop") arguments.command = values.stop;
   if (name == "export") arguments.command = values.export_;
   if (name == "inspect") arguments.command = values.inspect;
@@ -491,10 +495,6 @@ Arguments Collect(const CLI::App& app, Values& values) {
   if (name == "completion") arguments.command = values.completion;
   return arguments;
 }
-
-}  // namespace
-
-namespace {
 
 // `attune help`, `attune help run` and `attune --version`, as other programs have them.
 std::vector<std::string> AsOthersSay(std::vector<std::string> words) {

@@ -91,6 +91,11 @@ struct CheckpointArguments {
   std::string job;
   int64_t timeout_seconds = 600;
 };
+struct MoveArguments {
+  std::string job, pod;  // with one word it is the pod
+  std::string to;        // a machine; "": any other
+  int64_t timeout_seconds = 600;
+};
 struct StopArguments {
   std::string job;
   int64_t timeout_seconds = 120;
@@ -124,8 +129,8 @@ struct CompletionArguments {
 // In all of them a job that is not named, "", is the only one there is (cli/connection.h).
 using Command = std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments,
                              DescribeArguments, ReportArguments, ExplainArguments, LogsArguments, ScaleArguments,
-                             SyncArguments, TuneArguments, CheckpointArguments, StopArguments, ExportArguments,
-                             InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
+                             SyncArguments, TuneArguments, CheckpointArguments, MoveArguments, StopArguments,
+                             ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -30,6 +30,7 @@ _attune_words() {
     esac
   done
   case "$command:$previous" in
+    move:--to) COMPREPLY=(); return ;;
     *:--kubeconfig|*:--to|*:--vocabulary|*:--report|report:-o|report:--output)
       COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--run-directory|*:--resume) COMPREPLY=($(compgen -d -- "$cur")); return ;;
@@ -54,7 +55,8 @@ _attune_words() {
     logs:0) COMPREPLY=($(compgen -W "$(_attune_looking) server worker" -- "$cur")) ;;
     sync:0) COMPREPLY=($(compgen -W "$(_attune_jobs) async bsp ssp:" -- "$cur")) ;;
     get:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
-    scale:0|checkpoint:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
+    scale:0|checkpoint:0|move:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
+    move:1) COMPREPLY=($(compgen -W "worker- server-" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:*)
       COMPREPLY=($(compgen -W "workers= servers= worker-cpu= worker-memory= server-cpu= server-memory=" -- "$cur"))

@@ -296,6 +296,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Trouble", TroubleOf(job.status));
   Row(text, "Trouble", EndedWithoutAStep(job, pods));
   Row(text, "Standstill", StandstillText(job.status, now));
+  Row(text, "Move", job.status.move ? job.status.move->message : "");
   Row(text, "Pace", PaceText(job));
   Row(text, "Transport", TransportText(job.spec.security));
   Row(text, "Moving", MovingText(job.status));

@@ -35,7 +35,7 @@ std::string Suggest(const std::string& words, int current) {
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_THAT(Suggest("attune \"\"", 1),
               HasSubstr("run resume validate get describe report runs explain logs scale sync tune "
-                        "checkpoint stop inspect export tuner version completion"));
+                        "checkpoint move stop inspect export tuner version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),
@@ -51,6 +51,7 @@ TEST(Completion, SuggestsCommandsJobsAndOptions) {
 TEST(Completion, OffersWhatFitsAndNothingElse) {
   const std::pair<const char*, const char*> kTable[] = {{"attune logs ser", "server\n"},
                                                         {"attune sync b", "bsp\n"},
+                                                        {"attune move word2vec ser", "server-\n"},
                                                         {"attune inspect word", "word2vec\n"},
                                                         {"attune get -o \"\"", "json yaml name\n"},
                                                         {"attune run -o \"\"", "json\n"},
