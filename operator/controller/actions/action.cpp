@@ -16,7 +16,9 @@ struct Describer {
   }
   std::string operator()(const CreateSecret& a) const { return "CreateSecret " + a.name + Why(a.reason); }
   std::string operator()(const PatchPod& a) const { return "PatchPod " + a.name + Why(a.reason); }
-  std::string operator()(const PatchJob& a) const { return "PatchJob " + a.patch.at("spec").dump() + Why(a.reason); }
+  std::string operator()(const PatchJob& a) const {
+    return "PatchJob " + a.patch.value("spec", a.patch.at("metadata")).dump() + Why(a.reason);
+  }
   std::string operator()(const ResizePod& a) const { return "ResizePod " + a.name + Why(a.reason); }
   std::string operator()(const DeletePod& a) const { return "DeletePod " + a.name + Why(a.reason); }
   std::string operator()(const SendDrain& a) const { return "SendDrain " + a.name + Why(a.reason); }

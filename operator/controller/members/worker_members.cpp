@@ -15,6 +15,11 @@ bool IsLeaving(const Observed& observed, const ObservedPod& worker) {
   return worker.drain_deadline.has_value() || MayGo(observed, worker);
 }
 
+// For one that has ended meanwhile no other is made, but the one that was made stays and succeeds it.
+bool Moves(const Observed& observed, const ObservedPod& worker) {
+  return IsBeingMoved(observed, worker) && (IsAlive(worker) || StandInFor(observed, worker.uid) != nullptr);
+}
+
 // The pod that it was made for is there, and stays until this one has begun.
 bool StandsIn(const Observed& observed, const ObservedPod& worker) {
   return !worker.stands_in_for.empty() && std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
@@ -33,7 +38,7 @@ Membership MembersOfWorkers(const Observed& observed, const PlanOptions& options
     if (!IsWorkerOf(observed, pod)) continue;
     seats.push_back({.index = pod.index,
                      .leaving = IsLeaving(observed, pod),
-                     .moves = IsBeingMoved(observed, pod) && IsAlive(pod),
+                     .moves = Moves(observed, pod),
                      .stands_in = StandsIn(observed, pod),
                      .dispensable = existing > count ? DispensableBy(observed, pod, options, now) : 0});
   }

@@ -56,5 +56,18 @@ TEST(Machines, CordonedAndSilentNodesTakeNoPods) {
   EXPECT_EQ(machines[0].free, (scheduler::Resources{3, 1024}));
 }
 
+TEST(Machines, AreLookedAtWhereAPlanNeedsThem) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  EXPECT_FALSE(NeedsMachines(cluster.Observe())) << "it is a look at every pod there is";
+  cluster.job().move_request = "worker-0";
+  EXPECT_TRUE(NeedsMachines(cluster.Observe()));
+  cluster.job().status.move = api::MoveStatus{.request = "worker-0"};
+  EXPECT_FALSE(NeedsMachines(cluster.Observe())) << "taken up";
+  cluster.job().spec.workers.replicas = 1;
+  EXPECT_TRUE(NeedsMachines(cluster.Observe())) << "one has to go";
+  cluster.Settle();
+  EXPECT_FALSE(NeedsMachines(cluster.Observe())) << "it has been asked";
+}
+
 }  // namespace
 }  // namespace attune::controller
