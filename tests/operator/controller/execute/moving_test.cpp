@@ -31,12 +31,15 @@ void Ask(ExecutorRig& rig, const std::string& request) {
 // Kubelet and sidecar of the one more: it runs on node-2 and has finished a step. And the one that was asked leaves.
 void LetTheWorldFollow(ExecutorRig& rig) {
   if (rig.Pod("j-worker-2") && kube::StringAt(*rig.Pod("j-worker-2"), {"spec", "nodeName"}).empty()) {
-    ASSERT_TRUE(rig.real
-                    .Patch(kube::kPods, {"default", "j-worker-2"}, kube::PatchType::kMerge,
-                           {{"spec", {{"nodeName", "node-2"}}}})
-                    .ok());
+    ASSERT_TRUE(rig.real.Bind({"default", "j-worker-2"}, "node-2").ok());
     rig.Start("j-worker-2");
-    rig.store.sample.pods.back().window.mutable_worker()->set_clock(1);
+  }
+  for (const std::string& name : rig.PodNames()) {  // said again to an operator that has just begun
+    if (IsAlive(ObservePod(*rig.Pod(name)))) rig.Connect(name, true);
+  }
+  rig.Say(1);
+  for (telemetry::PodSample& sample : rig.store.sample.pods) {
+    if (sample.pod == "j-worker-2") sample.window.mutable_worker()->set_clock(1);
   }
   const auto old = rig.Pod("j-worker-0");
   if (old && ObservePod(*old).drain_deadline && !HasEnded(ObservePod(*old))) rig.Exit("j-worker-0", 0);
@@ -69,7 +72,7 @@ TEST(MovingTest, AnOperatorThatDiesAtAnyCallIsContinued) {
       EXPECT_EQ(rig.Status().workers.failed, 0);
       EXPECT_LE(std::ranges::count(rig.EventReasons(), std::string(kEventPodMoved)), 1);
     }
-    EXPECT_GT(calls, 4) << "the record, the pod, the mark, the release and the deletion";
+    EXPECT_GE(calls, 4) << "the record, the pod, the mark, the deletion";
   }
 }
 
