@@ -13,11 +13,12 @@ int Move(const MoveArguments& arguments, const Target& target) {
   // One word is the pod of the only job.
   const bool only_job = arguments.pod.empty();
   const std::string job = only_job ? "" : arguments.job;
-  const MoveWish wish{.pod = only_job ? arguments.job : arguments.pod, .to = arguments.to};
+  const RequestedMove wanted{.pod = only_job ? arguments.job : arguments.pod, .to = arguments.to};
   const auto connection = ConnectToJob(target, job, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());
   Interrupts::Install();
-  const auto moved = MovePod(*connection->api, connection->key, wish, std::chrono::seconds(arguments.timeout_seconds));
+  const auto moved =
+      MovePod(*connection->api, connection->key, wanted, std::chrono::seconds(arguments.timeout_seconds));
   if (!moved.ok()) return Fail(moved.status());
   std::printf("%s\n", moved->c_str());
   return kExitOk;

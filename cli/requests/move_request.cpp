@@ -19,12 +19,12 @@ bool IsName(const std::string& text) {
 
 }  // namespace
 
-Status CheckMove(const api::TrainingJob& job, const MoveWish& wish) {
-  if (!IsName(wish.pod)) {
-    return Error(StatusCode::kInvalidArgument, "\"" + wish.pod + "\" is no pod; write worker-1, or server-0");
+Status CheckMove(const api::TrainingJob& job, const RequestedMove& wanted) {
+  if (!IsName(wanted.pod)) {
+    return Error(StatusCode::kInvalidArgument, "\"" + wanted.pod + "\" is no pod; write worker-1, or server-0");
   }
-  if (!wish.to.empty() && !IsName(wish.to)) {
-    return Error(StatusCode::kInvalidArgument, "--to \"" + wish.to + "\" is no name of a machine");
+  if (!wanted.to.empty() && !IsName(wanted.to)) {
+    return Error(StatusCode::kInvalidArgument, "--to \"" + wanted.to + "\" is no name of a machine");
   }
   if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
     return Error(StatusCode::kFailedPrecondition,
@@ -39,18 +39,19 @@ Status CheckMove(const api::TrainingJob& job, const MoveWish& wish) {
   return OkStatus();
 }
 
-std::string MoveText(const MoveWish& wish, const std::string& id) {
-  return wish.pod + (wish.to.empty() ? "" : " to=" + wish.to) + " id=" + id;
+std::string MoveText(const RequestedMove& wanted, const std::string& id) {
+  return wanted.pod + (wanted.to.empty() ? "" : " to=" + wanted.to) + " id=" + id;
 }
 
-StatusOr<std::string> MovePod(kube::Api& api, const kube::ObjectKey& key, const MoveWish& wish, Duration timeout) {
+StatusOr<std::string> MovePod(kube::Api& api, const kube::ObjectKey& key, const RequestedMove& wanted,
+                              Duration timeout) {
   ASSIGN_OR_RETURN(const kube::Json object, GetJob(api, key));
-  RETURN_IF_ERROR(CheckMove(api::ParseTrainingJob(object).job, wish));
+  RETURN_IF_ERROR(CheckMove(api::ParseTrainingJob(object).job, wanted));
   const SystemTime time;
   // Differs from any other request: by time, and by process within it.
   const std::string request =
-      MoveText(wish, std::to_string(static_cast<int64_t>(ToUnixSeconds(time.WallNow()) * 1000)) + "-" +
-                         std::to_string(getpid()));
+      MoveText(wanted, std::to_string(static_cast<int64_t>(ToUnixSeconds(time.WallNow()) * 1000)) + "-" +
+                           std::to_string(getpid()));
   const kube::Json patch = {{"metadata", {{"annotations", {{api::kAnnotationMove, request}}}}}};
   RETURN_IF_ERROR(Annotate(api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, patch).status(),
                            "asking for a move in " + key.ToString()));
@@ -59,7 +60,7 @@ StatusOr<std::string> MovePod(kube::Api& api, const kube::ObjectKey& key, const 
     return move && move->request == request && move->state != api::kMoving;
   };
   const auto job = WaitForJob(api, key, timeout, ended);
-  if (!job.ok()) return Annotate(job.status(), "waiting for the move; the operator goes on with it");
+  if (!job.ok()) return Annotate(job.status(), "waiting for the move; the operator continues with it");
   const api::MoveStatus& move = *job->status.move;
   if (move.state == api::kMoved) return move.message;
   return Error(StatusCode::kFailedPrecondition, move.message);

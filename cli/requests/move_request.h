@@ -10,18 +10,19 @@
 
 namespace attune::cli {
 
-struct MoveWish {
+struct RequestedMove {
   std::string pod;  // "worker-1", or with the job's name before it
   std::string to;   // a machine; "": any other
 };
 
 // OK when it can be asked for now, else why not. Whether it can be done is the operator's answer.
-Status CheckMove(const api::TrainingJob& job, const MoveWish& wish);
+Status CheckMove(const api::TrainingJob& job, const RequestedMove& wanted);
 // "worker-1 to=node-2 id=1732622400000-4711".
-std::string MoveText(const MoveWish& wish, const std::string& id);
+std::string MoveText(const RequestedMove& wanted, const std::string& id);
 
 // The operator's word when it has ended: "word2vec-worker-1 moved from node-1 to ...". FailedPrecondition when it was
 // refused or given up.
-StatusOr<std::string> MovePod(kube::Api& api, const kube::ObjectKey& key, const MoveWish& wish, Duration timeout);
+StatusOr<std::string> MovePod(kube::Api& api, const kube::ObjectKey& key, const RequestedMove& wanted,
+                              Duration timeout);
 
 }  // namespace attune::cli

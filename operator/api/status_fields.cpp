@@ -111,8 +111,7 @@ void AddMove(std::vector<Field>& fields) {
   add("pod", "The pod that moves, or moved.", &MoveStatus::pod);
   add("podUid", "Its uid.", &MoveStatus::pod_uid);
   add("from", "The machine it leaves.", &MoveStatus::from);
-  add("to", "The machine that is wished for, absent: any other; of a move that is done, where it led.",
-      &MoveStatus::to);
+  add("to", "The machine that is preferred, absent: any other; of a move that is done, where it led.", &MoveStatus::to);
   add("why", "Why it is asked for.", &MoveStatus::why);
   add("state", "Moving, Moved, Refused or GivenUp.", &MoveStatus::state);
   add("since", "When it began, RFC 3339.", &MoveStatus::since);

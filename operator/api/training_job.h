@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
+#include "operator/api/move_status.h"
 #include "operator/api/role_resources.h"
 #include "operator/kube/object.h"
 
@@ -246,22 +247,6 @@ struct StandstillStatus {
   std::vector<uint32_t> pods;  // that were restarted then (proto/pod_number.h)
 };
 
-// A pod that is replaced by another one on another machine while it works (docs/decisions/0049), or the last one that
-// was. In the status before anything happens, so that every operator that follows continues or undoes it.
-struct MoveStatus {
-  std::string request;       // the last value of the annotation attune.dev/move that was taken up or answered
-  std::string pod, pod_uid;  // that moves, or moved
-  std::string from, to;  // machines: where it runs; what is wished for, "": any other; of a move that is done, where
-  std::string why;       // it is asked for; "": nothing was said
-  std::string state;     // kMoving, kMoved, kMoveRefused, kMoveGivenUp
-  std::string since;     // RFC 3339, of the begin
-  std::string message;   // what came of it, or why not
-};
-inline constexpr char kMoving[] = "Moving";
-inline constexpr char kMoved[] = "Moved";
-inline constexpr char kMoveRefused[] = "Refused";
-inline constexpr char kMoveGivenUp[] = "GivenUp";
-
 // What losses of servers have cost.
 struct RecoveryStatus {
   uint64_t count = 0;          // recoveries so far
@@ -396,9 +381,6 @@ bool IsTrue(const TrainingJobStatus& status, std::string_view type);
 
 // Annotation of a job: each new value asks for one checkpoint; status.checkpoint.request is the last one answered.
 inline constexpr char kAnnotationCheckpointRequest[] = "attune.dev/checkpoint-request";
-// Of a job: "worker-1 to=node-2 id=7 why=its machine is crowded" asks for another machine for this pod; a new value is a
-// new request, none withdraws the last one (operator/controller/members/move.h).
-inline constexpr char kAnnotationMove[] = "attune.dev/move";
 
 // Condition types.
 inline constexpr char kReady[] = "Ready";  // servers and workers all ready

@@ -24,7 +24,7 @@ TEST(MoveRequest, WhatCannotBeIsSaidBeforeItIsAskedFor) {
   struct Case {
     const char* name;
     api::TrainingJob job;
-    MoveWish wish;
+    RequestedMove wanted;
     const char* want;  // "": it is asked for
   };
   const Case cases[] = {
@@ -39,7 +39,7 @@ TEST(MoveRequest, WhatCannotBeIsSaidBeforeItIsAskedFor) {
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.name);
-    const Status status = CheckMove(c.job, c.wish);
+    const Status status = CheckMove(c.job, c.wanted);
     EXPECT_EQ(status.ok(), std::string(c.want).empty());
     EXPECT_THAT(status.ok() ? "" : std::string(Message(status)), HasSubstr(c.want));
   }

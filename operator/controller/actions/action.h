@@ -80,7 +80,7 @@ struct PatchPodDisruptionBudget {
   int32_t min_available = 0;
   std::string reason;
 };
-// The tuner's setting, into the spec: everything that runs the job follows it. Or a request, as a user's: an annotation.
+// The tuner's setting, into the spec: everything that runs the job follows it. Or a request, an annotation.
 struct PatchJob {
   kube::Json patch;  // merge patch; carries the uid
   std::string reason;

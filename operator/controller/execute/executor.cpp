@@ -266,7 +266,8 @@ class Executor::Round {
   }
 
   void ObserveMachines() {
-    if (!NeedsMachines(observed_) || !executor_.caches_.nodes.HasSynced()) return;  // without the right to read nodes it never does
+    // Without the right to read nodes the cache never does.
+    if (!NeedsMachines(observed_) || !executor_.caches_.nodes.HasSynced()) return;
     std::vector<ObservedPod> all;
     for (const kube::Snapshot& pod : executor_.caches_.pods.All()) all.push_back(ObservePod(*pod));
     observed_.machines = FreeMachines(executor_.caches_.nodes.All(), all);

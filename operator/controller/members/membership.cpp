@@ -19,8 +19,8 @@ bool StaysLonger(const Seat& a, const Seat& b) {
          std::tuple(b.stands_in, b.moves, b.dispensable, b.index);
 }
 
-// Indices that are missing: free ones below `count`, then those of pods that are leaving, then any free one (those below
-// may be taken by one that stands in for another).
+// Indices that are missing: free ones below `count`, then those of pods that are leaving, then any free one (those
+// below may be taken by one that stands in for another).
 std::vector<int32_t> Missing(size_t number, int32_t count, const std::set<int32_t>& taken,
                              const std::set<int32_t>& leaving) {
   std::vector<int32_t> missing;

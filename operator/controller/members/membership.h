@@ -1,6 +1,6 @@
 // Which pods a role has: who stays, who leaves, which are to be made. A pure function of the number that is wanted and
 // of the pods that exist, so that every operator that looks at the same pods decides the same. Indices name pods and
-// need not be 0..N-1: whoever exists stays, whatever its index, and a new one gets the lowest that is free.
+// need not be 0..N-1: who exists stays, whatever its index, and a new one gets the lowest that is free.
 #pragma once
 
 #include <cstdint>

@@ -22,13 +22,13 @@ std::optional<MoveRequest> ParseMoveRequest(std::string_view text);
 std::string ToText(const MoveRequest& request, const std::string& id);
 
 // Asks for a move as a user would, through the annotation: for policies that find a reason. Nothing while a move is
-// under way, or while the last request has not been taken up yet: one change at a time.
+// in progress, or while the last request has not been taken up yet: one change at a time.
 std::optional<Draft::Ref> RequestMove(const Observed& observed, const ObservedPod& pod, const std::string& to,
                                       const std::string& why, Now now, Draft& draft);
 
-// A move is under way, and it is this pod that leaves its machine.
+// A move is in progress, and it is this pod that leaves its machine.
 bool IsBeingMoved(const Observed& observed, const ObservedPod& pod);
-// The record of a move that is under way; null: none is.
+// The record of a move that is in progress; null: none is.
 const api::MoveStatus* CurrentMove(const Observed& observed);
 // The worker that was made to take the place of this one; null: there is none.
 const ObservedPod* StandInFor(const Observed& observed, const std::string& uid);

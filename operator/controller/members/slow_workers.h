@@ -1,5 +1,5 @@
 // Which of too many workers goes: the slowest, or one on a machine that is full. By what they report and what machines
-// have left; without either no one is told from another.
+// have left; without either all are alike.
 #pragma once
 
 #include "operator/controller/observe/observed.h"

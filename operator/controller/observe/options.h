@@ -66,8 +66,8 @@ struct PlanOptions {
   // No step has ended for so long, or a process that has joined has reported nothing for so long: it is said (a step of
   // a few times the usual length is waited for, however long that is).
   Duration standstill_after = std::chrono::seconds(6);
-  // A worker that moves stays where it is when another one has not begun to train by then: its image, the machine's room
-  // and the data plane's answer are waited for.
+  // A worker that moves stays where it is when another one has not begun to train by then: its image, the machine's
+  // room and the data plane's answer are waited for.
   Duration worker_move_timeout = std::chrono::minutes(5);
   // The same for a server, whose rows move away first and back again.
   Duration server_move_timeout = std::chrono::minutes(30);

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "operator/controller/members/move.h"
-#include "operator/controller/objects/placement_wish.h"
+#include "operator/controller/objects/placement_preference.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
@@ -73,7 +73,7 @@ class ServerPlanner {
     if (NoneLeads()) return draft_.Requeue(kLookAgain, "a coordinator that leads");
     kube::Json pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_);
     const api::MoveStatus* move = CurrentMove(observed_);
-    if (move != nullptr && move->pod == name) AddWish(pod, {.to = move->to, .away_from = move->from});
+    if (move != nullptr && move->pod == name) AddPreference(pod, {.to = move->to, .away_from = move->from});
     created_.push_back(draft_.Create(CreatePod{.pod = std::move(pod),
                                                .reason = "the job has " + Counted(servers_.count, "server"),
                                                .if_job_unchanged = !servers_.begun}));

@@ -55,7 +55,7 @@ TEST(MembershipTest, WhoIsWanted) {
        {0, 1, 3},
        {},
        2},
-      {"fewer are wanted while one moves: it goes, and nobody takes its place",
+      {"fewer are wanted while one moves: it goes, and none takes its place",
        1,
        {{.index = 0, .moves = true}, {1}, {.index = 2, .stands_in = true}},
        {1},
@@ -79,8 +79,8 @@ TEST(MembershipTest, WhoIsWanted) {
   }
 }
 
-// The rule told one pod at a time: while there are too many, the one that is missed least goes; while there are too few,
-// the best free name is taken.
+// The rule for one pod after the other: while there are too many, the one that is missed least goes; while there are
+// too few, the best free name is taken.
 Membership Slow(int32_t count, const std::vector<Seat>& all) {
   Membership members;
   std::vector<Seat> stay;
@@ -176,7 +176,7 @@ TEST(MembershipTest, AgreesWithItsSlowTwin) {
   });
 }
 
-// Carried out again and again it comes to rest: whoever is missing is made, whoever is too many is asked to leave.
+// Carried out again and again it comes to rest: who is missing is made, who is too many is asked to leave.
 TEST(MembershipTest, ComesToRest) {
   ForSeeds(300, [](uint64_t seed) {
     Random random(seed);

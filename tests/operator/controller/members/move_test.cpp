@@ -102,7 +102,7 @@ TEST(MoveTest, AWorkerGoesOnceAnotherOneTrainsElsewhere) {
   const std::string affinity = cluster.pod("a-worker-2")["spec"]["affinity"].dump();
   EXPECT_THAT(affinity, AllOf(HasSubstr(R"("operator":"In","values":["node-2"])"),
                               HasSubstr(R"("operator":"NotIn","values":["node-1"])"), HasSubstr("preferred")));
-  EXPECT_EQ(affinity.find("required"), std::string::npos) << "a wish is no reason to stay pending";
+  EXPECT_EQ(affinity.find("required"), std::string::npos) << "a preference is no reason to stay pending";
   StartOn(cluster, "a-worker-2", "node-2");
   cluster.Settle();
   EXPECT_THAT(cluster.drained(), IsEmpty()) << "it runs, and has not begun to train";
@@ -198,7 +198,8 @@ TEST(MoveTest, RefusalsSayWhy) {
   EXPECT_THAT(State(rigid), HasSubstr("servers of this job cannot join and leave"));
 }
 
-// Whatever becomes of the worker that is to take the place, the job goes on with the one it has, and counts no failure.
+// Whatever becomes of the worker that is to take the place, the job continues with what it has, and counts no
+// failure.
 TEST(MoveTest, WhatGoesWrongIsUndone) {
   struct Case {
     const char* name;

@@ -8,12 +8,12 @@
 
 namespace attune::controller {
 
-struct PlacementWish {
+struct PlacementPreference {
   std::string to;         // the machine, by name; "": none above the others
   std::string away_from;  // one that is the last choice; "": none
 };
 
 // Beside what the template states.
-void AddWish(kube::Json& pod, const PlacementWish& wish);
+void AddPreference(kube::Json& pod, const PlacementPreference& preference);
 
 }  // namespace attune::controller
