@@ -102,12 +102,11 @@ class History {
   void Fail(const std::string& name) {
     if (!HasEnded(cluster_.status()) &&
         !kube::At(cluster_.pod(name), {"metadata", "annotations"}).contains("attune.dev/drain-deadline") &&
-        kube::IntegerAt(cluster_.pod(name), {"none"}) == 0 && Index(name) < cluster_.job().spec.workers.replicas) {
-      ++failures_;  // the ghost's count: of workers that were not leaving
+        kube::IntegerAt(cluster_.pod(name), {"none"}) == 0) {
+      ++failures_;  // the ghost's count: of workers that were not asked to leave, whatever their index
     }
     cluster_.Exit(name, 1);
   }
-  static int Index(const std::string& name) { return std::atoi(name.substr(name.rfind('-') + 1).c_str()); }
 
   void Check() {
     const api::TrainingJobStatus& status = cluster_.status();
