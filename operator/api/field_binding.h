@@ -26,6 +26,7 @@ std::vector<FieldRule> MakeRules();
 // Names in the order of the enumerators.
 inline std::vector<std::string> Names(Synchronization::Mode) { return {"Async", "BSP", "SSP"}; }
 inline std::vector<std::string> Names(TuningMode) { return {"Off", "Recommend", "Initial", "InPlaceOnly", "Auto"}; }
+inline std::vector<std::string> Names(FindingPolicy) { return {"ByMode", "Act", "Report", "Off"}; }
 inline std::vector<std::string> Names(Transport) { return {"Authenticated", "Encrypted"}; }
 inline std::vector<std::string> Names(Direction) { return {"Minimize", "Maximize"}; }
 inline std::vector<std::string> Names(ResumeAt) { return {"Newest", "Best"}; }

@@ -291,6 +291,25 @@ void AddTuning(std::vector<Field>& fields) {
   AddKnob(fields, "threads", "1", "what the program offers, and at most 16", LENS(spec.tuning.threads));
   AddKnob(fields, "slack", "0 if max is given, else the mode is not tuned",
           "1000000 (Async) if min is given, else the mode is not tuned", LENS(spec.tuning.slack));
+  fields.push_back(Default(Object("spec.tuning.findings",
+                                  "What follows when a part of the job has a problem. Act: the operator does something "
+                                  "about it. Report: it is only reported. Off: neither. ByMode: as the mode allows."),
+                           Json::object()));
+  const auto add = [&](const char* name, const char* description, auto lens) {
+    fields.push_back(Default(Bound(std::string("spec.tuning.findings.") + name, description, lens), "ByMode"));
+  };
+  add("memory",
+      "Memory that grows towards its limit. Act: the limit is raised before it is reached, within "
+      "resources.memory.max. ByMode: Act in the modes Auto and InPlaceOnly, else Report.",
+      LENS(spec.tuning.findings.memory));
+  add("straggler",
+      "A worker that is slower than the others. Act: it is moved to another machine, by operators that can. "
+      "ByMode: Act in mode Auto, else Report.",
+      LENS(spec.tuning.findings.straggler));
+  add("hotServer",
+      "A server that answers more than the others and has no cpu left. The operator reports it, also with Act; Off "
+      "silences it.",
+      LENS(spec.tuning.findings.hot_server));
 }
 
 void AddModelAndRunPolicy(std::vector<Field>& fields) {

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
+#include "operator/api/finding_policies.h"
 #include "operator/api/move_status.h"
 #include "operator/api/role_resources.h"
 #include "operator/kube/object.h"
@@ -156,6 +157,7 @@ struct Tuning {
   KnobPolicy servers, workers, threads;
   // How far apart workers may get (tuner::kSlackAsync: without bound). Not the tuner's to choose unless it has a range.
   KnobPolicy slack;
+  FindingPolicies findings;
 };
 
 struct TrainingJobSpec {

@@ -50,7 +50,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "model": {"claim": "models"},
     "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token", "transport": "Encrypted"},
     "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
-               "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000}},
+               "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000},
+               "findings": {"memory": "Act", "straggler": "Report", "hotServer": "Off"}},
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7",
                    "resumeAt": "Best", "best": {"metric": "recall", "direction": "Maximize"}},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All",
@@ -75,6 +76,10 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.workers.resources.memory.target, 1536LL << 20);
   EXPECT_EQ(spec.tuning.threads.max, 6);
   EXPECT_EQ(spec.tuning.slack.min, 0);
+  EXPECT_EQ(spec.tuning.findings.memory, FindingPolicy::kAct);
+  EXPECT_EQ(spec.tuning.findings.straggler, FindingPolicy::kReport);
+  EXPECT_EQ(spec.tuning.findings.hot_server, FindingPolicy::kOff);
+  EXPECT_EQ(ParseTrainingJob(MinimalJob()).job.spec.tuning.findings.memory, FindingPolicy::kByMode);
   EXPECT_EQ(FromManifest(spec.synchronization), SyncMode::Ssp(4));
   for (const SyncMode mode : {SyncMode::Async(), SyncMode::Bsp(), SyncMode::Ssp(4)}) {
     EXPECT_EQ(FromManifest(ToManifest(mode)), mode);
