@@ -131,6 +131,10 @@ void ReportDataPlane(const api::TrainingJobStatus& before, const api::TrainingJo
                  written, draft);
 }
 
+// A finding asks for another machine for a pod. Nothing carries that out (TuningInput::can_move_pods), so none
+// is asked for.
+void PassOn(const PodMove& /*move*/, const Observed& /*observed*/, Draft& /*draft*/) {}
+
 // The setting is in the status before it is in the spec, so that a new operator knows who asked for it.
 void PlanTuning(const Observed& observed, Draft& draft) {
   if (!observed.tuning) return;
@@ -143,6 +147,7 @@ void PlanTuning(const Observed& observed, Draft& draft) {
     }
   }
   draft.Requeue(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(tuning.look_again)), "the tuner");
+  for (const PodMove& move : tuning.moves) PassOn(move, observed, draft);
   if (!tuning.change) return;
   const auto& written = observed.job.status.tuning;
   if (!written || written->state != tuning.status.state) return draft.Requeue(kLookAgain, "the tuner's change");
@@ -253,12 +258,12 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     PlanSecret(observed, draft);
     PlanShared(observed, servers, options, now, draft);
     PlanJobPolicy(observed, options, now, draft);
+    PlanMemoryRaise(observed, now, draft);
     progression.coordinator = PlanCoordinator(observed, servers, options, now, directives, draft);
     progression.servers =
         PlanServerChanges(observed, servers, progression.coordinator, options, now, directives, draft);
     if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
-    PlanMemoryRaise(observed, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
     PlanTuning(observed, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");

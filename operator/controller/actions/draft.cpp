@@ -52,7 +52,9 @@ Draft::Ref Draft::Direct(const ObservedPod& pod, std::string key, v1::Directive 
 Draft::Needs Draft::Release(const ObservedPod& pod, std::string reason) {
   if (!pod.held) return {};
   kube::Json patch = {{"metadata", {{"uid", pod.uid}, {"finalizers", pod.other_finalizers}}}};
-  return {Add(Urgency::kRemoval, PatchPod{pod.name, pod.uid, std::move(patch), std::move(reason)})};
+  const auto held = holds_.find(pod.uid);
+  return {Add(Urgency::kRemoval, PatchPod{pod.name, pod.uid, std::move(patch), std::move(reason)},
+              held == holds_.end() ? Needs{} : held->second)};
 }
 
 Draft::Needs Draft::Remove(const ObservedPod& pod, std::optional<int64_t> grace_period_seconds, std::string reason) {
@@ -66,7 +68,9 @@ Draft::Needs Draft::Remove(const ObservedPod& pod, std::optional<int64_t> grace_
       std::get<PatchPod>(entries_[release].step.action).patch["metadata"]["resourceVersion"] = pod.resource_version;
     }
   }
-  removal.push_back(Add(Urgency::kRemoval, std::move(deletion), removal));
+  const auto held = holds_.find(pod.uid);
+  Needs needs = held == holds_.end() ? removal : Joined(removal, held->second);
+  removal.push_back(Add(Urgency::kRemoval, std::move(deletion), std::move(needs)));
   return removal;
 }
 

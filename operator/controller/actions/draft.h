@@ -8,6 +8,7 @@
 // Where one act must not happen without another, it says so: it names the other one in `needs`, and is put after it.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -35,6 +36,8 @@ class Draft {
   // Removes our finalizer from the pod and, unless it is being deleted already, deletes it. One that had not started
   // when it was seen goes only if that still holds: it may be at work by now.
   Needs Remove(const ObservedPod& pod, std::optional<int64_t> grace_period_seconds, std::string reason);
+  // The pod is removed no sooner than this is done: it carries what is known only from it.
+  void HoldRemoval(const ObservedPod& pod, Ref until) { holds_[pod.uid].push_back(until); }
   Needs Release(const ObservedPod& pod, std::string reason);
   // Of a pod that is being deleted already and whose machine does not answer.
   Needs ForceDelete(const ObservedPod& pod, std::string reason);
@@ -60,6 +63,7 @@ class Draft {
 
   std::vector<Entry> entries_;  // each after what it needs
   Needs for_pods_;
+  std::map<std::string, Needs> holds_;  // by pod uid
   std::optional<RequeueAfter> requeue_;
 };
 

@@ -14,6 +14,7 @@
 #include "operator/controller/observe/text.h"
 #include "operator/controller/plan.h"
 #include "operator/controller/plan/failure.h"
+#include "operator/controller/plan/resizes.h"
 #include "operator/controller/status/status.h"
 #include "operator/controller/tuning/tuning_input.h"
 #include "proto/contract.h"
@@ -252,17 +253,16 @@ class Executor::Round {
     }
   }
 
-  // The mark goes with the pod; its successor is made a moment later.
+  // The mark, and the limit at which it was killed, go with the pod; its successor is made a moment later.
   void ObserveFailuresInARow() {
     for (const ObservedPod& pod : observed_.pods) {
-      if (pod.failure_number && pod.job_uid == observed_.job.uid) {
-        memory_.failures_in_a_row[pod.name] = pod.failures_in_a_row;
-      }
+      const bool counts = pod.failure_number && pod.job_uid == observed_.job.uid;
+      if (counts) memory_.failures_in_a_row[pod.name] = pod.failures_in_a_row;
     }
-    while (memory_.failures_in_a_row.size() > kPodsRemembered) {
+    while (memory_.failures_in_a_row.size() > kPodsRemembered)
       memory_.failures_in_a_row.erase(memory_.failures_in_a_row.begin());
-    }
     observed_.failures_in_a_row = memory_.failures_in_a_row;
+    observed_.memory_needs = memory_.memory_needs = MemoryNeeds(observed_, memory_.memory_needs);
   }
 
   void ObserveMachines() {

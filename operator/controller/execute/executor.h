@@ -66,6 +66,7 @@ class Executor {
     std::map<std::string, std::string> log_tails;  // by pod uid, of ends that are not recorded yet
     CheckpointClock checkpoints;
     std::map<std::string, int32_t> failures_in_a_row;  // by pod name, as long as the job may have such a pod
+    std::map<RoleName, int64_t> memory_needs;          // resizes.h
     std::optional<TuningLoop> tuning;
     std::vector<TuningOutput::Event> events;  // of the tuner, until they are reported
   };

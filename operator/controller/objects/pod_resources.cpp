@@ -1,6 +1,7 @@
 #include "operator/controller/objects/pod_resources.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "operator/kube/quantity.h"
 
@@ -99,7 +100,24 @@ std::optional<int64_t> RaisedMemory(const api::TrainingJob& job, const ObservedP
   return given && *given >= raised ? std::nullopt : std::optional(raised);
 }
 
+api::RoleResources ResourcesOf(const Observed& observed, RoleName role) {
+  api::RoleResources resources = RoleOf(observed.job, role).resources;
+  const auto need = observed.memory_needs.find(role);
+  if (need == observed.memory_needs.end()) return resources;
+  const std::optional<int64_t> given =
+      resources.memory.target ? resources.memory.target : StatedFigures(observed.job, role).memory.limit;
+  const int64_t needed = std::min(need->second, resources.memory.max.value_or(need->second));
+  if (!given || *given < needed) resources.memory.target = needed;
+  return resources;
+}
+
 std::string MemoryText(int64_t bytes) { return kube::FormatByteCount(bytes); }
+
+std::string UseText(double bytes) {
+  constexpr double kKibibyte = 1 << 10, kMebibyte = 1 << 20;
+  const double unit = std::abs(bytes) >= kMebibyte ? kMebibyte : kKibibyte;
+  return MemoryText(static_cast<int64_t>(std::llround(bytes / unit) * unit));
+}
 
 std::string DescribeChange(const Amounts& from, const Amounts& to) {
   std::string text;

@@ -36,8 +36,15 @@ std::optional<int64_t> MemoryLimitOf(const ObservedPod& pod);
 // neither a second look nor another operator raises it twice for one kill.
 std::optional<int64_t> RaisedMemory(const api::TrainingJob& job, const ObservedPod& pod);
 
+// What the spec says of the role's pods, with the memory that one of them has turned out to need where the spec does
+// not have it yet (Observed::memory_needs): the API server may refuse it for long, and a pod that is made meanwhile
+// must not have the size at which another one was killed.
+api::RoleResources ResourcesOf(const Observed& observed, RoleName role);
+
 // "512Mi"
 std::string MemoryText(int64_t bytes);
+// Of what is measured: whole mebibytes, and kibibytes below.
+std::string UseText(double bytes);
 // "cpu 1 -> 2, memory 512Mi -> 1Gi": what differs; all of `to` when nothing does.
 std::string DescribeChange(const Amounts& from, const Amounts& to);
 

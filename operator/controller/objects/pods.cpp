@@ -326,7 +326,13 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
 }
 
 Json BuildPod(const Observed& observed, RoleName role, int32_t index, int32_t servers, const PlanOptions& options) {
-  Json pod = BuildPod(observed.job, role, index, servers, options);
+  const auto build = [&] {
+    if (!observed.memory_needs.contains(role)) return BuildPod(observed.job, role, index, servers, options);
+    TrainingJob job = observed.job;
+    (role == RoleName::kServer ? job.spec.servers : job.spec.workers).resources = ResourcesOf(observed, role);
+    return BuildPod(job, role, index, servers, options);
+  };
+  Json pod = build();
   const auto failures = observed.failures_in_a_row.find(PodName(observed.job.name, role, index));
   if (failures != observed.failures_in_a_row.end()) {
     pod["metadata"]["annotations"][kAnnotationFailuresInARow] = std::to_string(failures->second);

@@ -113,6 +113,9 @@ struct Observed {
   std::optional<MonotonicTime> checkpoint_since;  // requests.h
   // By pod name: failures of that index in a row, as marked on the last pod of that name that failed.
   std::map<std::string, int32_t> failures_in_a_row;
+  // Memory that a role needs since a pod of it ran out of it, until the spec has as much (pod_resources.h); outlives
+  // the dead pod in this process' life.
+  std::map<RoleName, int64_t> memory_needs;
   std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
   std::vector<BlockedAct> blocked;                 // what is refused to this operator and people must know of
   std::optional<MonotonicTime> status_written_at;  // in this process' life

@@ -8,6 +8,7 @@
 
 #include "base/sync_mode.h"
 #include "operator/api/training_job.h"
+#include "operator/controller/observe/names.h"
 
 namespace attune::controller {
 
@@ -31,6 +32,37 @@ struct NodeFigures {
   double step_seconds = 0;  // mean, of workers, without waiting for the pace
   double wait_share = 0;    // of its time, of workers: waiting for rows
   double throttled = 0;     // share of its time that its quota of CPU held it up
+};
+
+// Memory of the role's container of one pod, in its last report.
+struct PodMemory {
+  std::string pod, uid;
+  RoleName role = RoleName::kWorker;
+  int32_t index = 0;
+  int64_t used = 0, limit = 0;  // bytes: resident; of its control group
+  std::optional<int64_t> max;   // that spec.*.resources.memory allows; absent: the limit is not raised
+};
+
+// A pod whose memory reaches kMemoryShare of its limit soon (memory_forecast.h).
+struct MemoryAlarm {
+  PodMemory memory;
+  double bytes_per_second = 0;
+  double seconds = 0;  // until then; 0: it has
+  bool by_jumps = false;
+};
+
+// A pod that is to be moved to another machine.
+struct PodMove {
+  RoleName role = RoleName::kWorker;
+  int32_t index = 0;
+  std::string reason;
+};
+
+// The platform has said that a pod never gets this limit of CPU where it is.
+struct InfeasibleCpu {
+  RoleName role = RoleName::kWorker;
+  int32_t millicores = 0;
+  std::string text;  // which pod, on which machine, in the kubelet's words
 };
 
 // What one look at the job shows. Counters may begin again when the operator does.
@@ -59,6 +91,9 @@ struct TuningInput {
   std::optional<double> staleness;
   std::optional<double> server_memory, worker_memory;       // fullest, share of its limit
   std::vector<NodeFigures> server_figures, worker_figures;  // of those that report, by index
+  std::vector<PodMemory> pod_memory;                        // of those that report and have a limit
+  std::optional<InfeasibleCpu> infeasible;                  // of the limits in `wanted`
+  bool can_move_pods = false;                               // something carries out TuningOutput::moves
   int32_t failures = 0;                                     // of servers and workers so far
   std::string signature;                                    // jobs with equal ones are similar
   uint64_t seed = 1;
@@ -71,8 +106,10 @@ struct TuningOutput {
     bool warning = false;
     std::string reason, note;
   };
-  std::vector<Event> events;  // for Events
-  double look_again = 1;      // seconds
+  std::vector<Event> events;              // for Events
+  std::vector<MemoryAlarm> raise_memory;  // limits that are to be raised (plan/resizes.h)
+  std::vector<PodMove> moves;             // passed on by plan/finding_acts.h
+  double look_again = 1;                  // seconds
 };
 
 }  // namespace attune::controller

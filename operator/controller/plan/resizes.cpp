@@ -1,6 +1,8 @@
 #include "operator/controller/plan/resizes.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <map>
 #include <utility>
 #include <vector>
@@ -107,7 +109,7 @@ class ResizePlanner {
 
  private:
   ContainerFigures WantedFor(const ObservedPod& pod) {
-    const api::RoleResources& spec = RoleOf(observed_.job, pod.role).resources;
+    const api::RoleResources spec = ResourcesOf(observed_, pod.role);
     const ContainerFigures stated = StatedFigures(observed_.job, pod.role);
     const PodResize& now = pod.resize;
     ContainerFigures wanted{
@@ -235,15 +237,69 @@ bool RanOutOfMemory(const Observed& observed, const ObservedPod& pod) {
          !pod.drain_deadline && !pod.draining_since;
 }
 
-// The pod whose successor needs most, and how much.
-std::pair<const ObservedPod*, int64_t> LargestNeed(const Observed& observed, RoleName role) {
-  std::pair<const ObservedPod*, int64_t> largest{nullptr, 0};
+// What a role is to be raised to, and what is said of it.
+struct Raise {
+  int64_t to = 0;
+  std::string why;     // of the act
+  std::string report;  // of the Event, up to the new limit
+};
+
+// The dead pod whose successor needs most.
+Raise RaiseAfterKills(const Observed& observed, RoleName role) {
+  Raise raise;
   for (const ObservedPod& pod : observed.pods) {
     if (pod.role != role || !RanOutOfMemory(observed, pod)) continue;
     const std::optional<int64_t> raised = RaisedMemory(observed.job, pod);
-    if (raised && *raised > largest.second) largest = {&pod, *raised};
+    if (!raised || *raised <= raise.to) continue;
+    raise = {*raised, pod.name + " ran out of memory",
+             pod.name + " ran out of memory with a limit of " + MemoryText(*MemoryLimitOf(pod))};
   }
-  return largest;
+  return raise;
+}
+
+// A dead pod is gone, and the spec does not have yet what its role needs.
+Raise RaiseOfNeed(const Observed& observed, RoleName role) {
+  const auto need = observed.memory_needs.find(role);
+  if (need == observed.memory_needs.end()) return {};
+  return {need->second, "a pod of its role ran out of memory",
+          std::string("a ") + ToString(role) + " ran out of memory"};
+}
+
+std::string AlarmText(const MemoryAlarm& alarm) {
+  const PodMemory& memory = alarm.memory;
+  std::string text = memory.pod + " uses " + UseText(static_cast<double>(memory.used)) + " of " +
+                     MemoryText(memory.limit) + " of memory";
+  if (alarm.by_jumps) {
+    text += " and grows in jumps, the next of which";
+  } else if (alarm.bytes_per_second > 0) {
+    text += ", " + UseText(alarm.bytes_per_second) + " more each second, and";
+  }
+  if (alarm.seconds <= 0) return text + (alarm.by_jumps ? " may come any time and reaches the limit" : "");
+  return text + " reaches the limit in about " + std::to_string(std::llround(alarm.seconds)) + " s";
+}
+
+// The pod that runs and grows towards its limit.
+Raise RaiseOfAlarms(const Observed& observed, RoleName role) {
+  Raise raise;
+  if (!observed.tuning) return raise;
+  for (const MemoryAlarm& alarm : observed.tuning->raise_memory) {
+    for (const ObservedPod& pod : observed.pods) {
+      const bool is_it = pod.role == role && pod.name == alarm.memory.pod && pod.uid == alarm.memory.uid;
+      if (!is_it || !IsAlive(pod) || pod.drain_deadline || pod.draining_since) continue;
+      // Of a limit that the pod does not have any more.
+      if (MemoryLimitOf(pod).value_or(0) > alarm.memory.limit + alarm.memory.limit / 100) continue;
+      const std::optional<int64_t> raised = RaisedMemory(observed.job, pod);
+      if (!raised || *raised <= raise.to) continue;
+      raise = {*raised, pod.name + " reaches its limit of memory", AlarmText(alarm)};
+    }
+  }
+  return raise;
+}
+
+bool IsHeldForRaise(const ObservedPod& pod, Now now) {
+  if (!pod.container.finished_at) return false;
+  const Duration since = now.wall - *pod.container.finished_at;  // of another machine's clock
+  return since > -kHoldMax && since < kHoldMax;
 }
 
 }  // namespace
@@ -271,20 +327,41 @@ ResizesView PlanResizes(const Observed& observed, const ServersView& servers, co
   return planner.Report();
 }
 
-void PlanMemoryRaise(const Observed& observed, Draft& draft) {
+std::map<RoleName, int64_t> MemoryNeeds(const Observed& observed, const std::map<RoleName, int64_t>& before) {
+  std::map<RoleName, int64_t> needs;
   for (const RoleName role : {RoleName::kServer, RoleName::kWorker}) {
-    const auto [pod, raised] = LargestNeed(observed, role);
-    if (pod == nullptr) continue;
-    const std::string roles = std::string(ToString(role)) + "s", size = MemoryText(raised);
+    const auto known = before.find(role);
+    const int64_t need = std::max(known == before.end() ? 0 : known->second, RaiseAfterKills(observed, role).to);
+    const api::ResourceTarget& memory = RoleOf(observed.job, role).resources.memory;
+    const std::optional<int64_t> given = memory.target ? memory.target : StatedFigures(observed.job, role).memory.limit;
+    const bool is_given = given && *given >= std::min(need, memory.max.value_or(0));
+    if (need > 0 && memory.max && !is_given) needs[role] = std::min(need, *memory.max);
+  }
+  return needs;
+}
+
+void PlanMemoryRaise(const Observed& observed, Now now, Draft& draft) {
+  for (const RoleName role : {RoleName::kServer, RoleName::kWorker}) {
+    Raise raise = RaiseAfterKills(observed, role);
+    for (Raise& other : std::array{RaiseOfNeed(observed, role), RaiseOfAlarms(observed, role)}) {
+      if (other.to > raise.to) raise = std::move(other);
+    }
+    if (raise.to == 0) continue;
+    const std::string roles = std::string(ToString(role)) + "s", size = MemoryText(raise.to);
     kube::Json patch;
     patch["metadata"]["uid"] = observed.job.uid;
     patch["spec"][roles]["resources"]["memory"]["target"] = size;
-    const Draft::Ref changed = draft.Create(PatchJob{std::move(patch), pod->name + " ran out of memory"});
+    const Draft::Ref changed = draft.Create(PatchJob{std::move(patch), std::move(raise.why)});
     draft.Normal(kEventMemoryRaised, "RaiseMemory",
-                 pod->name + " ran out of memory with a limit of " + MemoryText(*MemoryLimitOf(*pod)) + "; " + roles +
-                     " have " + size + " from now on (spec." + roles + ".resources.memory.target, at most " +
+                 raise.report + "; " + roles + " have " + size + " from now on (spec." + roles +
+                     ".resources.memory.target, at most " +
                      MemoryText(*RoleOf(observed.job, role).resources.memory.max) + ")",
                  {changed});
+    for (const ObservedPod& pod : observed.pods) {
+      if (pod.role != role || !RanOutOfMemory(observed, pod) || !IsHeldForRaise(pod, now)) continue;
+      draft.HoldRemoval(pod, changed);
+      draft.Requeue(std::chrono::seconds(1), "the raise of memory");
+    }
   }
 }
 

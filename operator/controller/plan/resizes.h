@@ -7,6 +7,7 @@
 // Left alone: jobs that end, pods that do not run or are on their way out, and memory below what a process uses.
 #pragma once
 
+#include <map>
 #include <string>
 
 #include "operator/controller/actions/draft.h"
@@ -31,7 +32,13 @@ const BlockedAct* BlockedForAllPods(const Observed& observed);
 ResizesView PlanResizes(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                         const PlanOptions& options, Now now, Draft& draft);
 
-// The role of a container that ran out of memory gets half as much again within its bound, before a successor is made.
-void PlanMemoryRaise(const Observed& observed, Draft& draft);
+// The role of a container that ran out of memory, or is about to (MemoryAlarm), gets half as much again within its
+// bound: the target of the spec first, and pods follow it. A dead pod is kept until the spec has it, for kHoldMax at
+// most: no other object has its limit. Comes before the policies that remove pods.
+void PlanMemoryRaise(const Observed& observed, Now now, Draft& draft);
+inline constexpr Duration kHoldMax = std::chrono::seconds(30);
+
+// Observed::memory_needs from what was known of them before and the pods that are seen now.
+std::map<RoleName, int64_t> MemoryNeeds(const Observed& observed, const std::map<RoleName, int64_t>& before);
 
 }  // namespace attune::controller

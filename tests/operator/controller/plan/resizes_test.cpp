@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/plan/resizes.h"
@@ -318,6 +319,53 @@ TEST(MemoryRaise, NothingIsRaisedThatMayNot) {
   RunOutOfMemory(unlimited, "a-worker-0");
   Succeed(unlimited);
   EXPECT_THAT(Notes(unlimited, "MemoryRaised"), IsEmpty()) << "it was its machine that had no more";
+}
+
+TuningOutput Alarm(FakeCluster& cluster, const std::string& pod, int64_t limit) {
+  TuningOutput tuning;
+  tuning.raise_memory.push_back({.memory = {.pod = pod,
+                                            .uid = std::string(kube::Uid(cluster.pod(pod))),
+                                            .role = RoleName::kWorker,
+                                            .used = limit * 4 / 5,
+                                            .limit = limit},
+                                 .bytes_per_second = 1.5 * kMebibyte,
+                                 .seconds = 51});
+  return tuning;
+}
+
+TEST(MemoryRaise, APodThatReachesItsLimitSoonHasMoreBeforeThat) {
+  FakeCluster cluster = Limited(2);
+  Workers(cluster).memory.max = 1000 * kMebibyte;
+  cluster.tuning = Alarm(cluster, "a-worker-0", 512 * kMebibyte);
+  cluster.Settle();
+  EXPECT_THAT(
+      Notes(cluster, "MemoryRaised"),
+      ElementsAre("a-worker-0 uses 410Mi of 512Mi of memory, 2Mi more each second, and reaches the limit "
+                  "in about 51 s; workers have 768Mi from now on (spec.workers.resources.memory.target, at most "
+                  "1000Mi)"));
+  EXPECT_EQ(cluster.job().spec.workers.resources.memory.target, 768 * kMebibyte);
+  EXPECT_EQ(Asked(cluster, "a-worker-0")["limits"]["memory"], "768Mi");
+  EXPECT_EQ(Asked(cluster, "a-worker-1")["limits"]["memory"], "768Mi");
+  cluster.Settle();
+  EXPECT_EQ(Notes(cluster, "MemoryRaised").size(), 1U) << "an alarm of the limit before raises nothing again";
+}
+
+TEST(MemoryRaise, AnAlarmThatIsNotOfThisPodOrLimitRaisesNothing) {
+  const std::pair<const char*, std::function<void(FakeCluster&)>> cases[] = {
+      {"of a pod before this one", [](FakeCluster& c) { c.tuning->raise_memory[0].memory.uid = "another"; }},
+      {"of a limit that it had before", [](FakeCluster& c) { c.tuning->raise_memory[0].memory.limit /= 2; }},
+      {"without a bound", [](FakeCluster& c) { Workers(c).memory.max.reset(); }},
+      {"at its bound", [](FakeCluster& c) { Workers(c).memory.max = 512 * kMebibyte; }},
+      {"the spec has more", [](FakeCluster& c) { Workers(c).memory.target = 900 * kMebibyte; }},
+  };
+  for (const auto& [name, change] : cases) {
+    FakeCluster cluster = Limited(2);
+    Workers(cluster).memory.max = 1000 * kMebibyte;
+    cluster.tuning = Alarm(cluster, "a-worker-0", 512 * kMebibyte);
+    change(cluster);
+    cluster.Settle();
+    EXPECT_THAT(Notes(cluster, "MemoryRaised"), IsEmpty()) << name;
+  }
 }
 
 }  // namespace
