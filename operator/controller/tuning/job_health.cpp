@@ -14,6 +14,13 @@ using tuner::Finding;
 
 bool IsSame(const Finding& a, const Finding& b) { return a.symptom == b.symptom && a.node == b.node; }
 
+bool IsSilenced(tuner::Symptom symptom, const api::FindingPolicies& policies) {
+  constexpr auto kOff = api::FindingPolicy::kOff;
+  return (symptom == tuner::Symptom::kMemoryLimit && policies.memory == kOff) ||
+         (symptom == tuner::Symptom::kStragglingWorker && policies.straggler == kOff) ||
+         (symptom == tuner::Symptom::kHotServer && policies.hot_server == kOff);
+}
+
 // Names the rung in the words of docs/tuning.md.
 std::string TextOf(const Finding& finding) {
   return finding.text + " (asks for: " + std::string(tuner::Name(finding.remedy)) + ")";
@@ -90,7 +97,8 @@ void JobHealth::Look(const TuningInput& input, std::vector<TuningOutput::Event>&
   if (window_at_ && input.time - *window_at_ < 0.98 * static_cast<double>(input.policy.window_seconds)) return;
   window_at_ = input.time;
   TakeWindow(input);
-  const std::vector<Finding> now = Detect();
+  std::vector<Finding> now = Detect();
+  std::erase_if(now, [&](const Finding& finding) { return IsSilenced(finding.symptom, input.policy.findings); });
   for (Known& known : known_) {
     const bool seen = std::ranges::any_of(now, [&](const Finding& f) { return IsSame(f, known.finding); });
     known.absent = seen ? 0 : known.absent + 1;

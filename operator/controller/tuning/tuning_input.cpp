@@ -66,6 +66,26 @@ void AddPods(const Observed& observed, Now now, TuningInput& input) {
   if (stale_steps > 0) input.staleness = stale_sum / stale_steps;
 }
 
+// Of the limit that the process has now, as its sidecar reads it: a resize that has not come about changes nothing.
+void AddMemory(const Observed& observed, Now now, TuningInput& input) {
+  for (const telemetry::PodSample& sample : observed.sample.pods) {
+    if (!IsFresh(sample, now) || sample.usage.memory_limit_bytes() == 0) continue;
+    const auto pod = std::ranges::find_if(observed.pods, [&](const ObservedPod& seen) {
+      const bool ours = IsServerOf(observed, seen) || IsWorkerOf(observed, seen);
+      return ours && seen.name == sample.pod && (sample.pod_uid.empty() || sample.pod_uid == seen.uid);
+    });
+    // A pod without a limit shows its machine's, which cannot be raised.
+    if (pod == observed.pods.end() || !IsAlive(*pod) || !pod->resize.asked.memory.limit) continue;
+    input.pod_memory.push_back({.pod = pod->name,
+                                .uid = pod->uid,
+                                .role = pod->role,
+                                .index = pod->index,
+                                .used = static_cast<int64_t>(sample.usage.memory_bytes()),
+                                .limit = static_cast<int64_t>(sample.usage.memory_limit_bytes()),
+                                .max = RoleOf(observed.job, pod->role).resources.memory.max});
+  }
+}
+
 int32_t ToInt(int64_t millicores) {
   return static_cast<int32_t>(std::clamp<int64_t>(millicores, 0, std::numeric_limits<int32_t>::max()));
 }
@@ -146,6 +166,18 @@ bool HaveTheirCpu(const std::vector<const ObservedPod*>& pods, const std::option
   });
 }
 
+// Only of the size that is wanted now: one before it may still be waited for.
+std::optional<InfeasibleCpu> InfeasibleOf(RoleName role, const std::vector<const ObservedPod*>& pods,
+                                          const std::optional<int32_t>& millicores) {
+  if (!millicores) return std::nullopt;
+  for (const ObservedPod* pod : pods) {
+    if (pod == nullptr || pod->resize.state != ResizeState::kInfeasible) continue;
+    if (pod->resize.asked.cpu.limit != *millicores) continue;
+    return InfeasibleCpu{role, *millicores, pod->name + " on " + pod->node + ": " + pod->resize.message};
+  }
+  return std::nullopt;
+}
+
 // Equal for jobs that run the same program on the same data.
 std::string SignatureOf(const api::TrainingJob& job) {
   std::string signature;
@@ -212,6 +244,11 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.signature = SignatureOf(job);
   input.seed = std::hash<std::string>{}(job.uid) % 1'000'000 + 1;
   AddPods(observed, now, input);
+  AddMemory(observed, now, input);
+  input.infeasible = InfeasibleOf(RoleName::kWorker, workers.by_index, input.wanted.worker_millicores);
+  if (!input.infeasible) {
+    input.infeasible = InfeasibleOf(RoleName::kServer, servers.by_index, input.wanted.server_millicores);
+  }
   return input;
 }
 

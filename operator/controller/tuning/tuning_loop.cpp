@@ -38,6 +38,9 @@ void TuningLoop::TakeKnobs(TuningInput& input) {
     input.wanted.threads = here_.threads.value_or(1);
   }
   if (!AllowsSlack(input)) input.wanted.slack.reset();
+  for (const auto cpu : {&JobSetting::worker_millicores, &JobSetting::server_millicores}) {
+    if (ceiling_.*cpu) input.high.*cpu = std::min((input.high.*cpu).value_or(*(ceiling_.*cpu)), *(ceiling_.*cpu));
+  }
 }
 
 TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& priors) {
@@ -79,6 +82,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   } else {
     window_.reset();
   }
+  ActOnFindings(input, output);
   FillStatus(input, output);
   return output;
 }
@@ -101,14 +105,6 @@ void TuningLoop::Retire(TuningOutput& output) {
   }
   reported_ = numbered_;
   tuner_.reset();
-}
-
-void TuningLoop::LookAtHealth(const TuningInput& input, TuningOutput& output) {
-  health_.Look(input, output.events);
-  std::string findings = health_.Save();
-  if (findings == findings_) return;
-  findings_ = std::move(findings);
-  Remember();
 }
 
 bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
@@ -227,6 +223,7 @@ void TuningLoop::Settle(const TuningInput& input) {
   CloseWindow(input, true);
   stage_ = Stage::kStaying;
   measured_ = false;
+  ceiling_ = next_ceiling_;
   stay_until_ = input.time + kWarmUpSeconds + stay_seconds_;
   failures_ = std::max(failures_, input.failures);
   window_.reset();
@@ -248,6 +245,7 @@ void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
   if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed on the way there", output);
   if (window_ && input.time - window_->begin >= static_cast<double>(input.policy.window_seconds))
     CloseWindow(input, true);
+  if (IsInfeasible(input, output)) return;
   const double waited = input.time - moving_since_;
   if (input.settled && (!input.rows_moving || waited > kRowsTimeout)) return Settle(input);
   if (waited <= kMovingTimeout) return;

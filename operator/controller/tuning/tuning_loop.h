@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "operator/controller/observe/tuning_values.h"
+#include "operator/controller/tuning/finding_actions.h"
 #include "operator/controller/tuning/job_health.h"
 #include "operator/tuner/tuner.h"
 
@@ -66,6 +67,8 @@ class TuningLoop {
   std::string Save() const;
   void Retire(TuningOutput& output);
   void LookAtHealth(const TuningInput& input, TuningOutput& output);
+  void ActOnFindings(const TuningInput& input, TuningOutput& output);
+  bool IsInfeasible(const TuningInput& input, TuningOutput& output);
   void Remember() { state_ = Save(); }
   // False: not yet, or never; stage and message say which.
   bool Begin(const TuningInput& input, tuner::PriorCache& priors);
@@ -108,6 +111,10 @@ class TuningLoop {
   std::optional<double> unsettled_since_;
   JobHealth health_;  // begins again with a new operator: what is still wrong is found again
   std::string findings_ = "[]";
+  FindingActions acts_;
+  std::string saved_acts_ = "[]";
+  // Limits of CPU above which nothing is tried any more, and those from the next setting on that has come about.
+  JobSetting ceiling_, next_ceiling_;
   std::optional<Window> window_;      // not saved: counters of another process mean nothing
   std::optional<TuningInput> first_;  // of this process
 };

@@ -109,6 +109,8 @@ std::string TuningLoop::Save() const {
                {"told", reported_},
                {"numbered", numbered_},
                {"findings", findings_},
+               {"acts", saved_acts_},
+               {"ceiling", ToJson(next_ceiling_)},
                {"message", message_}};
   const auto text = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   // Old stories are given up before what was learned.
@@ -177,6 +179,10 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.reported_ = json.at("told").get<uint64_t>();
     read.message_ = json.at("message").get<std::string>();
     read.findings_ = json.value("findings", "[]");
+    read.saved_acts_ = json.value("acts", "[]");
+    read.acts_ = FindingActions::Load(read.saved_acts_);
+    if (json.contains("ceiling")) read.next_ceiling_ = SettingFromJson(json.at("ceiling"));
+    if (read.stage_ != Stage::kMoving) read.ceiling_ = read.next_ceiling_;
     read.numbered_ = json.value("numbered", uint64_t{0});
     read.story_ = LoadStory(kube::At(json, {"story"}));
     if (read.story_.size() > kStoryMax) read.story_.resize(kStoryMax);

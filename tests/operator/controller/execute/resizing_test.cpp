@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "operator/controller/observe/timestamp.h"
 #include "tests/operator/controller/execute/executor_rig.h"
 
 namespace attune::controller {
@@ -111,6 +113,159 @@ TEST(ResizingTest, AnOperatorThatDiesAtAnyCallIsContinued) {
       EXPECT_EQ(Asked(rig, "j-worker-1").cpu.limit, 2000) << at;
       EXPECT_EQ(ObservePod(*rig.Pod("j-worker-1")).resize.record.from.cpu, 1000) << at;
     }
+  }
+}
+
+constexpr int64_t kMebibyte = 1LL << 20;
+
+// Two workers with 512Mi each, of which the spec allows eight times as much.
+void BringUpWithMemory(ExecutorRig& rig, const Json& tuning = Json::object()) {
+  const Json memory = {{"target", "512Mi"}, {"max", "4Gi"}};
+  const Json patch = {{"spec", {{"workers", {{"resources", {{"memory", memory}}}}}, {"tuning", tuning}}}};
+  ASSERT_TRUE(rig.real.Patch(kube::kTrainingJobs, {"default", "j"}, kube::PatchType::kMerge, patch).ok());
+  rig.BringUp();
+  rig.api.ForgetCalls();
+}
+
+void KillForMemory(ExecutorRig& rig, const std::string& pod) {
+  rig.Exit(pod, 137);
+  const Json end = {{"exitCode", 137}, {"reason", "OOMKilled"}, {"finishedAt", ToRfc3339(rig.clock.WallNow())}};
+  const Json status = {{"containerStatuses", Json::array({{{"name", "worker"}, {"state", {{"terminated", end}}}}})}};
+  ASSERT_TRUE(
+      rig.real.Patch(kube::kPods, {"default", pod}, kube::PatchType::kMerge, {{"status", status}}, "status").ok());
+}
+
+std::optional<int64_t> TargetOf(ExecutorRig& rig) {
+  return api::ParseTrainingJob(rig.Job()).job.spec.workers.resources.memory.target;
+}
+
+// Every worker 0 that is made after the first has what the kill of that one asks for. Runs this long.
+void WatchSuccessors(ExecutorRig& rig, const std::string& first_uid, int for_seconds, const std::string& story) {
+  for (int i = 0; i < for_seconds; ++i) {
+    rig.Run(seconds(1));
+    rig.StartAll();
+    const auto pod = rig.Pod("j-worker-0");
+    if (!pod || kube::Uid(*pod) == first_uid) continue;
+    ASSERT_GE(Asked(rig, "j-worker-0").memory.limit.value_or(0), 768 * kMebibyte) << story << ", after " << i << " s";
+  }
+}
+
+TEST(MemoryRaise, WhicheverCallIsRefusedTheSuccessorIsNotMadeAtTheOldSize) {
+  struct Case {
+    const char* name;
+    std::function<bool(const ApiCall&)> refused;
+  };
+  const auto of_pods = [](const char* verb) {
+    return [verb](const ApiCall& call) { return call.verb == verb && call.kind == "Pod"; };
+  };
+  const Case cases[] = {
+      {"the change of the spec",
+       [](const ApiCall& call) {
+         return call.verb == "patch" && call.kind == "TrainingJob" && call.subresource.empty();
+       }},
+      {"every write to the job", [](const ApiCall& call) { return call.kind == "TrainingJob" && call.verb != "get"; }},
+      {"the status", [](const ApiCall& call) { return call.subresource == "status"; }},
+      {"marks and releases of pods", of_pods("patch")},
+      {"deletions of pods", of_pods("delete")},
+      {"creations of pods", of_pods("create")},
+      {"resizes", [](const ApiCall& call) { return call.subresource == "resize"; }},
+      {"everything", [](const ApiCall& call) { return call.verb != "get" && call.verb != "list"; }},
+  };
+  for (const Status& status : {Error(StatusCode::kUnavailable, "the server is away"),
+                               Error(StatusCode::kPermissionDenied, "denied by a policy")}) {
+    for (const Case& c : cases) {
+      ExecutorRig rig(1, 2);
+      BringUpWithMemory(rig);
+      const std::string first(kube::Uid(*rig.Pod("j-worker-0")));
+      rig.api.SetJudge([&](const ApiCall& call) {
+        return c.refused(call) ? std::optional<Fault>({.status = status}) : std::nullopt;
+      });
+      KillForMemory(rig, "j-worker-0");
+      WatchSuccessors(rig, first, 90, c.name);
+      rig.api.SetJudge({});
+      WatchSuccessors(rig, first, 90, c.name);
+      EXPECT_NE(kube::Uid(*rig.Pod("j-worker-0")), first) << c.name;
+      EXPECT_EQ(TargetOf(rig), 768 * kMebibyte) << c.name << ": once, when it can be written";
+      EXPECT_EQ(Asked(rig, "j-worker-0").memory.limit, 768 * kMebibyte) << c.name;
+    }
+  }
+}
+
+TEST(MemoryRaise, ARefusedChangeIsSaidAndTheDeadPodIsNotKeptForEver) {
+  ExecutorRig rig(1, 2);
+  BringUpWithMemory(rig);
+  const std::string first(kube::Uid(*rig.Pod("j-worker-0")));
+  rig.api.SetJudge([](const ApiCall& call) {
+    const bool is_spec = call.verb == "patch" && call.kind == "TrainingJob" && call.subresource.empty();
+    return is_spec ? std::optional<Fault>({.status = Error(StatusCode::kPermissionDenied, "denied by a policy")})
+                   : std::nullopt;
+  });
+  KillForMemory(rig, "j-worker-0");
+  rig.Run(seconds(20));
+  EXPECT_EQ(kube::Uid(*rig.Pod("j-worker-0")), first) << "only it says how much it had";
+  EXPECT_THAT(rig.Condition(api::kBlocked), StartsWith("True/"));
+  WatchSuccessors(rig, first, 40, "refused for long");
+  EXPECT_NE(kube::Uid(*rig.Pod("j-worker-0")), first);
+  EXPECT_EQ(TargetOf(rig), 512 * kMebibyte);
+}
+
+TEST(MemoryRaise, AnOperatorThatDiesAtAnyCallAfterAKillIsContinued) {
+  for (const bool carried_out : {false, true}) {
+    for (int at = 0; at < 12; ++at) {
+      ExecutorRig rig(1, 2);
+      BringUpWithMemory(rig);
+      const std::string first(kube::Uid(*rig.Pod("j-worker-0")));
+      int calls = 0;
+      rig.api.SetJudge([&](const ApiCall& call) {
+        const bool is_act = call.verb != "get" && call.verb != "list" && call.verb != "log";
+        return is_act && calls++ == at ? std::optional<Fault>({.carried_out = carried_out, .operator_dies = true})
+                                       : std::nullopt;
+      });
+      KillForMemory(rig, "j-worker-0");
+      const std::string story = "died at call " + std::to_string(at) + (carried_out ? ", after it" : ", before it");
+      WatchSuccessors(rig, first, 60, story);
+      EXPECT_EQ(TargetOf(rig), 768 * kMebibyte) << story;
+      EXPECT_EQ(Asked(rig, "j-worker-0").memory.limit, 768 * kMebibyte) << story;
+    }
+  }
+}
+
+// A machine that gives what is asked for, and a worker that uses this much.
+void Use(ExecutorRig& rig, const std::string& pod, int64_t bytes) {
+  const int64_t limit = Asked(rig, pod).memory.limit.value_or(0);
+  ASSERT_LT(bytes, limit) << "it is killed";
+  rig.Start(pod);
+  for (telemetry::PodSample& sample : rig.store.sample.pods) {
+    if (sample.pod != pod) continue;
+    sample.usage.set_memory_bytes(static_cast<uint64_t>(bytes));
+    sample.usage.set_memory_limit_bytes(static_cast<uint64_t>(limit));
+  }
+}
+
+TEST(MemoryRaise, WhatGrowsIsRaisedBeforeItIsKilledWhereverTheOperatorDies) {
+  // Once without a death; then at each call of the raise.
+  for (int at = -1; at < 10; ++at) {
+    ExecutorRig rig(1, 2);
+    BringUpWithMemory(rig, {{"mode", "InPlaceOnly"}, {"windowSeconds", 2}});
+    const std::string first(kube::Uid(*rig.Pod("j-worker-0")));
+    int calls = 0;
+    rig.api.SetJudge([&](const ApiCall& call) {
+      // From the change of the spec on.
+      const bool is_raise = call.verb == "patch" && call.kind == "TrainingJob" && call.subresource.empty();
+      const bool is_act = call.verb != "get" && call.verb != "list" && (calls > 0 || is_raise);
+      return is_act && calls++ == at ? std::optional<Fault>({.carried_out = at % 2 == 1, .operator_dies = true})
+                                     : std::nullopt;
+    });
+    for (int second = 0; second < 200; ++second) {
+      Use(rig, "j-worker-0", std::min(300 + 2 * second, 560) * kMebibyte);
+      Use(rig, "j-worker-1", 200 * kMebibyte);
+      if (testing::Test::HasFatalFailure()) FAIL() << "died at " << at << ", second " << second;
+      rig.Run(seconds(1));
+    }
+    EXPECT_EQ(TargetOf(rig), 768 * kMebibyte) << "once, since it is enough; died at " << at;
+    EXPECT_EQ(kube::Uid(*rig.Pod("j-worker-0")), first) << "nothing was restarted";
+    EXPECT_EQ(Asked(rig, "j-worker-1").memory.limit, 768 * kMebibyte) << "all pods of a role have the same";
+    EXPECT_EQ(std::ranges::count(rig.EventReasons(), "MemoryRaised"), 1) << at;
   }
 }
 

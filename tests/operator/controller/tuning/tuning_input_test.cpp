@@ -228,7 +228,29 @@ TEST(TuningInput, AJobIsSettledWhenItsPodsHaveTheirCpuAsFarAsTheClusterReportsIt
     const TuningInput input =
         MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
     EXPECT_EQ(input.settled, row.settled) << row.name;
+    EXPECT_EQ(input.infeasible.has_value(), row.state == ResizeState::kInfeasible) << row.name;
+    EXPECT_EQ(input.infeasible ? input.infeasible->millicores : 1250, 1250) << row.name;
   }
+}
+
+TEST(TuningInput, MemoryIsThatOfPodsWithALimitOfTheirOwnAsTheirSidecarsReadIt) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  Observed observed;
+  observed.job.spec.workers.resources.memory.max = 5000;
+  ObservedPod limited = RunningWorker({}), unlimited = RunningWorker({}), silent = RunningWorker({});
+  limited.resize.asked.memory.limit = silent.resize.asked.memory.limit = 900;  // a resize is in progress
+  unlimited.name = "a-worker-1";
+  silent.name = "a-worker-2";
+  observed.pods = {limited, unlimited, silent};
+  observed.sample.pods = {Worker("a-worker-0", now.monotonic, 8, 1, 1), Worker("a-worker-1", now.monotonic, 8, 1, 1),
+                          Worker("a-worker-2", now.monotonic - std::chrono::minutes(1), 8, 1, 1)};
+  const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+  const TuningInput input = MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now);
+  ASSERT_EQ(input.pod_memory.size(), 1u);
+  EXPECT_EQ(input.pod_memory[0].pod, "a-worker-0");
+  EXPECT_EQ(input.pod_memory[0].used, 300);
+  EXPECT_EQ(input.pod_memory[0].limit, 1000) << "in force";
+  EXPECT_EQ(input.pod_memory[0].max, 5000);
 }
 
 TEST(TuningInput, ANodeWithoutLimitsHasNoShares) {

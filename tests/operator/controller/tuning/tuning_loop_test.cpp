@@ -505,6 +505,39 @@ TEST(TuningLoop, ASettingThatDoesNotComeAboutIsGivenUpAndNotTriedAgain) {
   }
 }
 
+TEST(TuningLoop, ASizeThatNeverFitsIsLeftAtOnceAndNothingAsLargeIsTriedAgain) {
+  FormulaJob job(api::TuningMode::kInPlaceOnly);
+  job.input.wanted.worker_millicores = job.actual.worker_millicores = 400;
+  job.input.low.worker_millicores = 250;
+  job.input.high.worker_millicores = 4000;
+  constexpr int32_t kRoom = 900;  // of the machine
+  double asked_at = 0;
+  int32_t refused = 0, refusals = 0;
+  for (int i = 0; i < 1200; ++i) {
+    const int32_t wanted = *job.input.wanted.worker_millicores;
+    job.stuck = wanted > kRoom;
+    job.input.infeasible.reset();
+    if (job.stuck) job.input.infeasible = {RoleName::kWorker, wanted, "a-worker-0 on node-1: no room"};
+    if (job.stuck && asked_at == 0) {
+      ++refusals;
+      asked_at = job.input.time;
+      EXPECT_TRUE(refused == 0 || wanted < refused) << wanted << " after " << refused;
+      refused = wanted;
+    }
+    if (!job.stuck) asked_at = 0;
+    if (asked_at > 0) {
+      ASSERT_LE(job.input.time - asked_at, 3) << job.events;
+    }
+    if (i == 600) job.Restart(), job.input.steps = 0;
+    job.Tick();
+  }
+  ASSERT_GT(refusals, 0) << job.events;
+  EXPECT_LE(refusals, 8) << "each time a level lower at least";
+  EXPECT_THAT(job.events, HasSubstr("m of cpu never fit (a-worker-0 on node-1: no room); from now on workers get "));
+  EXPECT_LE(*job.input.wanted.worker_millicores, kRoom);
+  EXPECT_GE(*job.input.wanted.worker_millicores, 400);
+}
+
 TEST(TuningLoop, AFailureDuringATrialIsBlamedOnTheSetting) {
   FormulaJob job(api::TuningMode::kAuto);
   while (job.last.status.stage != "Trying" && job.input.time < 300) job.Tick();

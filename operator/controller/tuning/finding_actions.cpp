@@ -1,0 +1,238 @@
+#include "operator/controller/tuning/finding_actions.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "operator/controller/objects/pod_resources.h"
+
+namespace attune::controller {
+namespace {
+
+using kube::Json;
+
+bool Acts(const api::Tuning& tuning, api::FindingPolicy policy, bool by_mode) {
+  if (tuning.paused || tuning.mode == api::TuningMode::kOff) return false;
+  return policy == api::FindingPolicy::kByMode ? by_mode : policy == api::FindingPolicy::kAct;
+}
+
+std::string Figure(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", value);
+  return text.data();
+}
+
+bool MayGrow(const PodMemory& memory) { return memory.max && memory.limit < *memory.max; }
+
+// What helps where the limit stays as it is.
+std::string AdviceAtBound(const PodMemory& memory) {
+  const std::string roles = std::string(ToString(memory.role)) + "s";
+  const std::string bound = "spec." + roles + ".resources.memory.max";
+  std::string text = memory.max ? "it has all that " + bound + " allows (" + MemoryText(*memory.max) + "): raise that"
+                                : bound + " is not set, so nothing raises the limit: set it";
+  if (memory.role == RoleName::kServer) text += ", or add a server (attune scale JOB servers=N), which takes rows over";
+  return text;
+}
+
+}  // namespace
+
+bool ActsOnMemory(const api::Tuning& tuning) {
+  const bool by_mode = tuning.mode == api::TuningMode::kAuto || tuning.mode == api::TuningMode::kInPlaceOnly;
+  return Acts(tuning, tuning.findings.memory, by_mode);
+}
+
+bool ActsOnStragglers(const api::Tuning& tuning) {
+  return Acts(tuning, tuning.findings.straggler, tuning.mode == api::TuningMode::kAuto);
+}
+
+void FindingActions::Look(const TuningInput& input, const std::vector<tuner::Finding>& findings, bool may_act,
+                          TuningOutput& output) {
+  forecast_.Look(input.time, static_cast<double>(input.policy.window_seconds), input.pod_memory);
+  CountSteps(input);
+  JudgeRaises(input, output);
+  LookAtMemory(input, may_act, output);
+  LookAtStragglers(input, findings, may_act, output);
+}
+
+void FindingActions::LookAtMemory(const TuningInput& input, bool may_act, TuningOutput& output) {
+  if (input.policy.findings.memory == api::FindingPolicy::kOff) return;
+  const bool acts = ActsOnMemory(input.policy);
+  for (MemoryAlarm& alarm : forecast_.Alarms()) {
+    const PodMemory& memory = alarm.memory;
+    const auto is_it = [&](const PodMemory& other) { return other.uid == memory.uid && other.limit == memory.limit; };
+    if (acts && MayGrow(memory)) {
+      if (!may_act) continue;
+      if (raises_.size() < kActsMax &&
+          std::ranges::none_of(raises_, [&](const Raise& raise) { return is_it(raise.before); })) {
+        raises_.push_back({.before = memory, .since = input.time});
+      }
+      output.raise_memory.push_back(std::move(alarm));
+      continue;
+    }
+    // Where only the mode keeps it from being raised, the finding itself says that memory runs out (job_health.h).
+    if (!acts || std::ranges::any_of(reported_, is_it)) continue;
+    if (reported_.size() >= kActsMax) reported_.erase(reported_.begin());
+    reported_.push_back(memory);
+    output.events.push_back({true, std::string(tuner::Name(tuner::Symptom::kMemoryLimit)),
+                             memory.pod + " reaches its limit of memory (" + UseText(static_cast<double>(memory.used)) +
+                                 " of " + MemoryText(memory.limit) + " used) and " + AdviceAtBound(memory)});
+  }
+}
+
+void FindingActions::JudgeRaises(const TuningInput& input, TuningOutput& output) {
+  std::erase_if(raises_, [&](Raise& raise) {
+    const PodMemory& before = raise.before;
+    const auto now =
+        std::ranges::find_if(input.pod_memory, [&](const PodMemory& pod) { return pod.uid == before.uid; });
+    if (now == input.pod_memory.end()) return input.time - raise.since > kSettleSeconds;
+    if (now->limit <= before.limit)
+      return input.time - raise.since > kSettleSeconds;  // refused, or no room: reported there
+    if (!std::exchange(raise.raised, true)) raise.since = input.time;
+    const std::string what = "The limit of memory of " + before.pod + " was raised from " + MemoryText(before.limit) +
+                             " to " + MemoryText(now->limit) + ": ";
+    if (now->used > before.limit) {
+      output.events.push_back(
+          {false, kEventFindingOutcome,
+           what + "it uses " + UseText(static_cast<double>(now->used)) + " now, for which it would have been ended"});
+      return true;
+    }
+    if (input.time - raise.since < 2 * forecast_.horizon()) return false;
+    output.events.push_back({false, kEventFindingOutcome,
+                             what + "it was not needed so far (" + UseText(static_cast<double>(now->used)) +
+                                 " used); it stays, since lowering it could end the process"});
+    return true;
+  });
+}
+
+void FindingActions::CountSteps(const TuningInput& input) {
+  if (!steps_.empty() && input.steps < steps_.back().second) steps_.clear();  // counters of another process
+  if (!steps_.empty() && input.time <= steps_.back().first) return;
+  steps_.emplace_back(input.time, input.steps);
+  const double span = kMeasureWindows * static_cast<double>(input.policy.window_seconds);
+  while (steps_.size() > 2 && input.time - steps_[1].first >= span) steps_.pop_front();
+}
+
+double FindingActions::StepsPerSecond() const {
+  if (steps_.size() < 2) return 0;
+  const auto& [from, first] = steps_.front();
+  const auto& [to, last] = steps_.back();
+  return to > from ? static_cast<double>(last - first) / (to - from) : 0;
+}
+
+FindingActions::Move* FindingActions::MoveOf(int32_t worker, double now) {
+  const auto found = std::ranges::find(moves_, worker, &Move::worker);
+  if (found != moves_.end()) return &*found;
+  if (moves_.size() >= kActsMax) return nullptr;
+  moves_.push_back({.worker = worker, .since = now});
+  return &moves_.back();
+}
+
+void FindingActions::LookAtStragglers(const TuningInput& input, const std::vector<tuner::Finding>& findings,
+                                      bool may_act, TuningOutput& output) {
+  const auto is_present = [&](int32_t worker) {
+    return std::ranges::any_of(findings, [&](const tuner::Finding& finding) {
+      return finding.symptom == tuner::Symptom::kStragglingWorker && finding.node == worker;
+    });
+  };
+  for (Move& move : moves_) Follow(input, move, is_present(move.worker), output);
+  if (!ActsOnStragglers(input.policy) || !input.can_move_pods || !may_act || !input.settled) return;
+  const auto in_progress = [](const Move& move) {
+    return move.stage == Stage::kAsked || move.stage == Stage::kMeasuring;
+  };
+  for (const tuner::Finding& finding : findings) {
+    if (finding.symptom != tuner::Symptom::kStragglingWorker || finding.node < 0) continue;
+    if (std::ranges::any_of(moves_, in_progress)) return;
+    Move* move = MoveOf(finding.node, input.time);
+    if (move == nullptr || move->stage == Stage::kNoHelp) continue;
+    if (move->stage == Stage::kHelped) {
+      if (input.time - move->since < kCoolDownSeconds) continue;
+      *move = {.worker = finding.node, .since = input.time};
+    }
+    if (input.time - move->since < kPatienceWindows * static_cast<double>(input.policy.window_seconds)) continue;
+    move->stage = Stage::kAsked;
+    move->since = input.time;
+    move->rate_before = StepsPerSecond();
+    output.events.push_back({false, kEventFindingAct,
+                             "Moving worker " + std::to_string(finding.node) + " to another machine: " + finding.text});
+    output.moves.push_back({.role = RoleName::kWorker, .index = finding.node, .reason = finding.text});
+  }
+}
+
+void FindingActions::Follow(const TuningInput& input, Move& move, bool present, TuningOutput& output) {
+  const double waited = input.time - move.since;
+  const double windows = static_cast<double>(input.policy.window_seconds);
+  switch (move.stage) {
+    case Stage::kSeen:
+      // One that comes and goes has to last again.
+      if (!present) move.since = input.time;
+      return;
+    case Stage::kAsked:
+      move.begun = move.begun || !input.settled;
+      if (!move.begun && waited < kAskSeconds) {
+        if (!present) return;
+        return output.moves.push_back(
+            {.role = RoleName::kWorker, .index = move.worker, .reason = "its steps take longer than the others'"});
+      }
+      if (!input.settled && waited < kSettleSeconds) return;
+      move.stage = Stage::kMeasuring;
+      move.since = input.time;
+      move.steps = input.steps;
+      return;
+    case Stage::kMeasuring:
+      if (input.steps < move.steps || !input.settled) {  // another process counts, or something changes: again
+        move.steps = input.steps;
+        move.since = input.time;
+        return;
+      }
+      if (waited >= kMeasureWindows * windows) Judge(input, move, present, output);
+      return;
+    case Stage::kHelped:
+    case Stage::kNoHelp:
+      return;
+  }
+}
+
+void FindingActions::Judge(const TuningInput& input, Move& move, bool present, TuningOutput& output) {
+  const double seconds = input.time - move.since;
+  const double after = seconds > 0 ? static_cast<double>(input.steps - move.steps) / seconds : 0;
+  const bool faster = move.rate_before > 0 && after >= (1 + kHelpedShare) * move.rate_before;
+  const bool helped = faster || !present;
+  move.stage = helped ? Stage::kHelped : Stage::kNoHelp;
+  move.since = input.time;
+  output.events.push_back(
+      {!helped, kEventFindingOutcome,
+       "Moving worker " + std::to_string(move.worker) + " to another machine " +
+           (helped ? "helped: " : "did not help: ") + Figure(move.rate_before) + " steps a second before, " +
+           Figure(after) + " after" +
+           (present ? ", and it is still slower than the others" : ", and it is no slower than the others any more") +
+           (helped ? "" : "; it is not moved for that again")});
+}
+
+std::string FindingActions::Save() const {
+  Json all = Json::array();
+  for (const Move& move : moves_) {
+    if (move.stage == Stage::kSeen) continue;
+    all.push_back(Json::array({move.worker, static_cast<int>(move.stage), move.since, move.rate_before}));
+  }
+  return all.dump();
+}
+
+FindingActions FindingActions::Load(const std::string& saved) {
+  FindingActions actions;
+  const Json all = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  for (const Json& each : all.is_array() ? all : Json::array()) {
+    const bool fits = each.is_array() && each.size() == 4 && each[0].is_number_integer() &&
+                      each[1].is_number_integer() && each[2].is_number() && each[3].is_number();
+    if (!fits || actions.moves_.size() >= kActsMax) continue;
+    const int stage = each[1].get<int>();
+    if (stage <= static_cast<int>(Stage::kSeen) || stage > static_cast<int>(Stage::kNoHelp)) continue;
+    actions.moves_.push_back({.worker = each[0].get<int32_t>(),
+                              .stage = static_cast<Stage>(stage),
+                              .since = each[2].get<double>(),
+                              .rate_before = each[3].get<double>()});
+  }
+  return actions;
+}
+
+}  // namespace attune::controller

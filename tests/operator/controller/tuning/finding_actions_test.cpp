@@ -1,0 +1,208 @@
+// What findings lead to, and what is made of the outcome: stories of one job.
+#include "operator/controller/tuning/finding_actions.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace attune::controller {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kMebibyte = 1 << 20;
+constexpr double kWindow = 5;
+
+// Two workers, of which one may straggle or grow.
+class FindingActionsTest : public ::testing::Test {
+ protected:
+  FindingActionsTest() {
+    input_.policy.mode = api::TuningMode::kAuto;
+    input_.policy.window_seconds = kWindow;
+    input_.settled = input_.training = true;
+    input_.can_move_pods = true;
+    input_.pod_memory = {{.pod = "a-server-0",
+                          .uid = "s0",
+                          .role = RoleName::kServer,
+                          .index = 0,
+                          .used = 300 * kMebibyte,
+                          .limit = 1024 * kMebibyte,
+                          .max = 4096 * kMebibyte}};
+  }
+
+  TuningOutput Window() {
+    input_.time += kWindow;
+    input_.steps += static_cast<uint64_t>(rate_ * kWindow);
+    std::vector<tuner::Finding> findings;
+    if (straggles_) {
+      findings.push_back({tuner::Symptom::kStragglingWorker, tuner::Remedy::kMovePod, 1, 3, "worker 1 takes 3 times"});
+    }
+    TuningOutput output;
+    actions_.Look(input_, findings, may_act_, output);
+    moves_ += output.moves.size();
+    raises_ += output.raise_memory.size();
+    for (const auto& event : output.events) events_ += event.reason + ": " + event.note + "\n";
+    return output;
+  }
+  void Windows(int count) {
+    for (int i = 0; i < count; ++i) Window();
+  }
+  // The pod is replaced on another machine, which takes a few windows.
+  void Move() {
+    input_.settled = false;
+    Windows(3);
+    input_.settled = true;
+  }
+  PodMemory& Server() { return input_.pod_memory.front(); }
+  void Grow(int windows) {
+    for (int i = 0; i < windows; ++i) {
+      Server().used += 20 * kMebibyte;
+      Window();
+    }
+  }
+
+  TuningInput input_;
+  FindingActions actions_;
+  std::string events_;
+  double rate_ = 100;
+  bool straggles_ = false, may_act_ = true;
+  size_t moves_ = 0, raises_ = 0;
+};
+
+TEST_F(FindingActionsTest, NothingIsDoneToAHealthyJob) {
+  Windows(100);
+  EXPECT_EQ(events_, "");
+  EXPECT_EQ(moves_ + raises_, 0u);
+  EXPECT_EQ(actions_.Save(), "[]");
+}
+
+TEST_F(FindingActionsTest, AStragglerIsMovedOnceAndTheGainIsTold) {
+  Windows(10);
+  straggles_ = true;
+  Windows(2);
+  EXPECT_EQ(moves_, 0u) << "it may pass";
+  Windows(2);
+  EXPECT_GE(moves_, 1u);
+  EXPECT_THAT(events_, HasSubstr("FindingActedOn: Moving worker 1 to another machine: worker 1 takes 3 times"));
+  Move();
+  const size_t asked = moves_;
+  rate_ = 150;
+  straggles_ = false;
+  Windows(10);
+  EXPECT_THAT(events_,
+              HasSubstr("FindingOutcome: Moving worker 1 to another machine helped: 100 steps a second before, "
+                        "150 after, and it is no slower than the others any more"));
+  straggles_ = true;
+  Windows(20);
+  EXPECT_EQ(moves_, asked) << "not again so soon";
+  Windows(120);
+  EXPECT_GT(moves_, asked) << "the new machine has become slow as well";
+}
+
+TEST_F(FindingActionsTest, WhatDidNotHelpIsSaidAndNotDoneAgain) {
+  straggles_ = true;
+  Windows(6);
+  Move();
+  const size_t asked = moves_;
+  Windows(400);
+  EXPECT_THAT(events_, HasSubstr("did not help: 100 steps a second before, 100 after, and it is still slower than the "
+                                 "others; it is not moved for that again"));
+  EXPECT_EQ(moves_, asked);
+}
+
+TEST_F(FindingActionsTest, AMoveThatIsNotTakenUpIsAskedForAWhileOnly) {
+  straggles_ = true;
+  Windows(200);
+  EXPECT_GE(moves_, 2u);
+  EXPECT_LE(moves_, 1 + FindingActions::kAskSeconds / kWindow);
+}
+
+TEST_F(FindingActionsTest, AnotherOperatorAsksForNothingTwice) {
+  straggles_ = true;
+  Windows(10);
+  Move();
+  const size_t asked = moves_;
+  const std::string saved = actions_.Save();
+  actions_ = FindingActions::Load(saved);
+  EXPECT_EQ(actions_.Save(), saved);
+  input_.steps = 0;
+  Windows(200);
+  EXPECT_EQ(moves_, asked);
+  for (const char* damaged : {"", "{", "[[1]]", "[[1,99,0,0]]", "[\"x\", null]"}) {
+    EXPECT_EQ(FindingActions::Load(damaged).Save(), "[]") << damaged;
+  }
+}
+
+TEST_F(FindingActionsTest, MemoryIsRaisedBeforeTheLimitAndTheOutcomeIsTheUse) {
+  Grow(40);
+  EXPECT_GT(raises_, 0u) << "asked for until the limit is another one";
+  Server().limit = 1536 * kMebibyte;
+  Windows(1);
+  EXPECT_THAT(events_, HasSubstr("FindingOutcome: The limit of memory of a-server-0 was raised from 1Gi to 1536Mi: it "
+                                 "uses 1100Mi now, for which it would have been ended"));
+  Windows(5);
+  const size_t asked = raises_;
+  Windows(100);
+  EXPECT_EQ(raises_, asked) << "it does not grow any more";
+}
+
+TEST_F(FindingActionsTest, ARaiseThatWasNotNeededIsSaidToBe) {
+  Grow(30);
+  Server().limit = 1536 * kMebibyte;
+  Windows(60);
+  EXPECT_THAT(events_, HasSubstr("it was not needed so far (900Mi used); it stays"));
+}
+
+TEST_F(FindingActionsTest, AtItsBoundWhatToDoIsToldOnce) {
+  Server().max = Server().limit;
+  Grow(30);
+  Windows(100);
+  EXPECT_EQ(raises_, 0u);
+  EXPECT_THAT(events_, HasSubstr("it has all that spec.servers.resources.memory.max allows (1Gi): raise that, or add a "
+                                 "server (attune scale JOB servers=N)"));
+  EXPECT_EQ(events_.find("MemoryLimit"), events_.rfind("MemoryLimit")) << events_;
+}
+
+TEST_F(FindingActionsTest, PoliciesDecideWhatActs) {
+  using Mode = api::TuningMode;
+  using Policy = api::FindingPolicy;
+  struct Case {
+    const char* name;
+    Mode mode;
+    Policy policy;
+    bool paused, memory, straggler;
+  };
+  const Case cases[] = {
+      {"Auto does both", Mode::kAuto, Policy::kByMode, false, true, true},
+      {"a raise is in place, a move is not", Mode::kInPlaceOnly, Policy::kByMode, false, true, false},
+      {"Recommend touches nothing", Mode::kRecommend, Policy::kByMode, false, false, false},
+      {"Initial leaves the job alone", Mode::kInitial, Policy::kByMode, false, false, false},
+      {"unless it is asked to", Mode::kRecommend, Policy::kAct, false, true, true},
+      {"Report is reported", Mode::kAuto, Policy::kReport, false, false, false},
+      {"Off is silent", Mode::kAuto, Policy::kOff, false, false, false},
+      {"paused is paused", Mode::kAuto, Policy::kAct, true, false, false},
+  };
+  for (const Case& c : cases) {
+    api::Tuning tuning;
+    tuning.mode = c.mode;
+    tuning.paused = c.paused;
+    tuning.findings = {.memory = c.policy, .straggler = c.policy};
+    EXPECT_EQ(ActsOnMemory(tuning), c.memory) << c.name;
+    EXPECT_EQ(ActsOnStragglers(tuning), c.straggler) << c.name;
+  }
+}
+
+TEST_F(FindingActionsTest, NothingIsAskedForWhileTheSpecChangesOrPodsAreNotMoved) {
+  may_act_ = false;
+  straggles_ = true;
+  Grow(30);
+  EXPECT_EQ(moves_ + raises_, 0u);
+  may_act_ = true;
+  input_.can_move_pods = false;
+  Windows(30);
+  EXPECT_EQ(moves_, 0u);
+  EXPECT_THAT(events_, Not(HasSubstr("Moving worker")));
+}
+
+}  // namespace
+}  // namespace attune::controller
