@@ -303,7 +303,7 @@ void AddTuning(std::vector<Field>& fields) {
       "resources.memory.max. ByMode: Act in the modes Auto and InPlaceOnly, else Report.",
       LENS(spec.tuning.findings.memory));
   add("straggler",
-      "A worker that is slower than the others. Act: it is moved to another machine, by operators that can. "
+      "A worker that is slower than the others. Act: it is moved to another machine, if the job has pods on two. "
       "ByMode: Act in mode Auto, else Report.",
       LENS(spec.tuning.findings.straggler));
   add("hotServer",

@@ -2,6 +2,7 @@
 
 #include "operator/api/format.h"
 #include "operator/controller/actions/draft.h"
+#include "operator/controller/members/move.h"
 #include "operator/controller/members/move_planner.h"
 #include "operator/controller/objects/job_policy.h"
 #include "operator/controller/objects/job_secret.h"
@@ -131,12 +132,21 @@ void ReportDataPlane(const api::TrainingJobStatus& before, const api::TrainingJo
                  written, draft);
 }
 
-// A finding asks for another machine for a pod. Nothing carries that out (TuningInput::can_move_pods), so none
-// is asked for.
-void PassOn(const PodMove& /*move*/, const Observed& /*observed*/, Draft& /*draft*/) {}
+// A finding asks for another machine for a pod, as a user would. What was refused or given up for this pod is not asked
+// for again: the tuner asks at every look until the move has begun.
+void PassOn(const PodMove& move, const Observed& observed, Now now, Draft& draft) {
+  for (const ObservedPod& pod : observed.pods) {
+    const bool is_meant = move.role == RoleName::kWorker ? IsWorkerOf(observed, pod) : IsServerOf(observed, pod);
+    if (!is_meant || pod.index != move.index || !IsAlive(pod)) continue;
+    const auto& last = observed.job.status.move;
+    if (last && last->pod == pod.name && last->state != api::kMoved) return;
+    RequestMove(observed, pod, "", move.reason, now, draft);
+    return;
+  }
+}
 
 // The setting is in the status before it is in the spec, so that a new operator knows who asked for it.
-void PlanTuning(const Observed& observed, Draft& draft) {
+void PlanTuning(const Observed& observed, Now now, Draft& draft) {
   if (!observed.tuning) return;
   const TuningOutput& tuning = *observed.tuning;
   for (const TuningOutput::Event& event : tuning.events) {
@@ -147,7 +157,7 @@ void PlanTuning(const Observed& observed, Draft& draft) {
     }
   }
   draft.Requeue(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(tuning.look_again)), "the tuner");
-  for (const PodMove& move : tuning.moves) PassOn(move, observed, draft);
+  for (const PodMove& move : tuning.moves) PassOn(move, observed, now, draft);
   if (!tuning.change) return;
   const auto& written = observed.job.status.tuning;
   if (!written || written->state != tuning.status.state) return draft.Requeue(kLookAgain, "the tuner's change");
@@ -265,7 +275,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
-    PlanTuning(observed, draft);
+    PlanTuning(observed, now, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");
     if (servers.finished > 0 || servers.goal_reached) {
       draft.Requeue(options.late_workers_grace, "end of the workers that came too late");

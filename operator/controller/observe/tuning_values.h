@@ -93,7 +93,7 @@ struct TuningInput {
   std::vector<NodeFigures> server_figures, worker_figures;  // of those that report, by index
   std::vector<PodMemory> pod_memory;                        // of those that report and have a limit
   std::optional<InfeasibleCpu> infeasible;                  // of the limits in `wanted`
-  bool can_move_pods = false;                               // something carries out TuningOutput::moves
+  bool can_move_pods = false;                               // there is another machine for TuningOutput::moves
   int32_t failures = 0;                                     // of servers and workers so far
   std::string signature;                                    // jobs with equal ones are similar
   uint64_t seed = 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/observe/timestamp.h"
@@ -192,6 +193,16 @@ std::string SignatureOf(const api::TrainingJob& job) {
   return signature.substr(0, kSignatureBytesMax);
 }
 
+// On another machine than this one there is a pod of the job already. Others are not looked for: to know what they have
+// left, all pods of the cluster are read.
+bool HasPodsOnTwoMachines(const Observed& observed) {
+  std::set<std::string> machines;
+  for (const ObservedPod& pod : observed.pods) {
+    if (IsAlive(pod) && !pod.node.empty()) machines.insert(pod.node);
+  }
+  return machines.size() > 1;
+}
+
 }  // namespace
 
 bool IsTuned(const Observed& observed) {
@@ -222,6 +233,7 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.backups = job.spec.backups;
   input.elastic_servers = servers.elastic;
   AddCpuKnobs(observed, servers, workers, input);
+  input.can_move_pods = HasPodsOnTwoMachines(observed);
   const v1::JobWindow* window = CurrentWindow(observed);
   input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;
   if (window != nullptr) {

@@ -483,5 +483,28 @@ TEST(MoveTest, APolicyAsksAsAUserWould) {
   EXPECT_FALSE(RequestMove(cluster.Observe(), observed.pods.back(), "", "it is slow", cluster.now(), none));
 }
 
+TEST(MoveTest, AFindingsMoveIsCarriedOutAndNotAskedForAgainOnceRefused) {
+  FakeCluster cluster = TwoMachines();
+  cluster.tuning.emplace();
+  cluster.tuning->moves = {{.role = RoleName::kWorker, .index = 1, .reason = "it is slow"}};
+  cluster.Settle();
+  EXPECT_THAT(State(cluster),
+              AllOf(HasSubstr("Moving"), HasSubstr("a-worker-1 moves from node-1, because it is slow")));
+
+  FakeCluster alone = TwoMachines();
+  alone.machines = {Machine("node-1")};
+  alone.tuning.emplace();
+  alone.tuning->moves = {{.role = RoleName::kWorker, .index = 1, .reason = "it is slow"}};
+  for (int look = 0; look < 5; ++look) alone.Settle();
+  EXPECT_THAT(State(alone), HasSubstr("there is no other machine"));
+  EXPECT_EQ(Notes(alone, kEventMoveRefused).size(), 1u);
+
+  FakeCluster gone = TwoMachines();
+  gone.tuning.emplace();
+  gone.tuning->moves = {{.role = RoleName::kWorker, .index = 7, .reason = "it is slow"}};
+  gone.Settle();
+  EXPECT_THAT(State(gone), IsEmpty()) << "there is no such worker any more";
+}
+
 }  // namespace
 }  // namespace attune::controller

@@ -108,6 +108,23 @@ TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
   EXPECT_EQ(input().threads_max, 0) << "this program offers none";
 }
 
+TEST(TuningInput, PodsCanMoveWhereTheJobHasPodsOnTwoMachines) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  Observed observed;
+  observed.pods = {RunningWorker(std::nullopt), RunningWorker(std::nullopt)};
+  const auto can_move = [&] {
+    const ServersView servers = ViewServers(observed, PlanOptions{}, now);
+    return MakeTuningInput(observed, servers, ViewWorkers(observed, servers, PlanOptions{}, now), now).can_move_pods;
+  };
+  EXPECT_FALSE(can_move()) << "they are not placed yet";
+  observed.pods[0].node = observed.pods[1].node = "node-1";
+  EXPECT_FALSE(can_move());
+  observed.pods[1].node = "node-2";
+  EXPECT_TRUE(can_move());
+  observed.pods[1].deletion_time = WallTime{};
+  EXPECT_FALSE(can_move()) << "it leaves";
+}
+
 TEST(TuningInput, TheLimitOfCpuIsAKnobWhereTheSpecGivesARangeAndPodsHaveALimit) {
   const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
   struct Row {
