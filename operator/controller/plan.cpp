@@ -87,14 +87,14 @@ void ReportRecovery(const api::RecoveryStatus& before, const api::RecoveryStatus
   const bool other_totals = next.restored_shards < before.restored_shards || next.restored_rows < before.restored_rows;
   const api::RecoveryStatus base = other_totals ? api::RecoveryStatus() : before;
   if (next.restored_shards > base.restored_shards || next.restored_rows > base.restored_rows) {
-    const std::string rows = Counted(next.restored_rows - base.restored_rows, "row") + " in " +
-                             Counted(next.restored_shards - base.restored_shards, "shard");
+    const std::string rows = Counted(static_cast<int64_t>(next.restored_rows - base.restored_rows), "row") + " in " +
+                             Counted(static_cast<int64_t>(next.restored_shards - base.restored_shards), "shard");
     draft.Warn(kEventRowsRestored, "Recover",
                rows + " of a lost server went back to " +
                    (next.checkpoint == 0
                         ? std::string("their first values")
                         : "checkpoint " + std::to_string(next.checkpoint) + " at step " + std::to_string(next.step)) +
-                   "; what was pushed to them since then (" + Counted(next.steps_lost, "step") +
+                   "; what was pushed to them since then (" + Counted(static_cast<int64_t>(next.steps_lost), "step") +
                    " of all workers) is lost",
                written);
   } else if (next.count > before.count) {
@@ -123,7 +123,8 @@ void ReportDataPlane(const api::TrainingJobStatus& before, const api::TrainingJo
         best && best->number == next.checkpoint->number && best->directory == next.checkpoint->directory;
     draft.Normal(kEventCheckpointWritten, "Checkpoint",
                  "Wrote " + api::CheckpointName(*next.checkpoint) + " at step " +
-                     std::to_string(next.checkpoint->step) + " (" + Counted(next.checkpoint->rows, "row") + ", " +
+                     std::to_string(next.checkpoint->step) + " (" +
+                     Counted(static_cast<int64_t>(next.checkpoint->rows), "row") + ", " +
                      api::FormatBytes(next.checkpoint->bytes) + ")" +
                      (is_best ? ", the best so far by " + best->metric + " " + api::FormatFigure(best->value) : ""),
                  written);
