@@ -9,7 +9,7 @@
 namespace attune::controller {
 namespace {
 
-constexpr double kSlow = 0.8;  // of the median: less is no chance of a window
+constexpr double kSlow = 2.0 / 3;  // of the median: less is no chance of one window
 
 // Samples per second of its last window, or steps where the program counts no samples; nullopt: nothing is known.
 std::optional<double> RateOf(const Observed& observed, const ObservedPod& worker, const PlanOptions& options, Now now) {

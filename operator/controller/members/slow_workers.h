@@ -8,7 +8,7 @@
 namespace attune::controller {
 
 // For Seat::dispensable (membership.h). Above 1: the worker's rate is lower than the median of all by more than a
-// fifth, by so much; 0.5: its machine has no room for another one like it, while that of another worker has; 0: neither
+// third, by so much; 0.5: its machine has no room for another one like it, while that of another worker has; 0: neither
 // is known.
 double DispensableBy(const Observed& observed, const ObservedPod& worker, const PlanOptions& options, Now now);
 
