@@ -7,6 +7,10 @@
 #include <set>
 
 #include "cli/application.h"
+#include "cli/display/job/job_json.h"
+#include "cli/display/job/render.h"
+#include "cli/display/job/summary.h"
+#include "cli/display/local_time.h"
 #include "cli/display/terminal.h"
 #include "cli/display/trend.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/display/render.h"
+#include "cli/display/screen.h"
 
 namespace attune::cli {
 

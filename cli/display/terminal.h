@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/time_source.h"
-#include "cli/display/render.h"
+#include "cli/display/screen.h"
 
 namespace attune::cli {
 

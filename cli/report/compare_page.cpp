@@ -8,7 +8,7 @@
 #include <set>
 
 #include "cli/display/chart.h"
-#include "cli/display/render.h"
+#include "cli/display/local_time.h"
 #include "cli/report/page.h"
 #include "cli/report/report_settings.h"
 #include "operator/api/format.h"

@@ -1,4 +1,4 @@
-#include "cli/display/render.h"
+#include "cli/display/job/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "cli/display/job/job_json.h"
+#include "cli/display/job/summary.h"
 #include "cli/display/job_table.h"
+#include "cli/display/screen.h"
 #include "cli/display/table.h"
 #include "cli/display/trend.h"
 #include "tests/cli/golden.h"

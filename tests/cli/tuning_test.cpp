@@ -2,7 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/display/explanation.h"
-#include "cli/display/render.h"
+#include "cli/display/job/job_json.h"
+#include "cli/display/job/render.h"
 #include "cli/requests/job_words.h"
 #include "cli/requests/tune_request.h"
 #include "cli/runs/jobs.h"
