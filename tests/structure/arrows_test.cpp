@@ -87,6 +87,7 @@ const std::vector<Rule>& Rules() {
       {"operator/scheduler/", {"base/"}},
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},
       {"operator/local/api/", {"base/", "operator/kube/"}},
+      {"operator/local/rest/", {"base/", "operator/kube/", "operator/local/api/"}},
       {"operator/local/containers/", {"base/", "operator/kube/", "operator/local/api/"}},
       {"operator/local/pods/", {"base/", "operator/kube/", "operator/local/api/"}},
       {"operator/local/nodes/",

@@ -1,8 +1,8 @@
 // Any bytes at the local API's port, most of them requests with the right token, damaged: an answer or the end of the
 // connection. Without the token nothing changes.
 #include "base/time_source.h"
-#include "operator/local/api/api_server.h"
 #include "operator/local/api/memory_api.h"
+#include "operator/local/rest/api_server.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/fuzz/http_client.h"
 

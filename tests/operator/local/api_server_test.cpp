@@ -1,5 +1,5 @@
 // Who may speak to the local API, and how it ends. What it answers otherwise: conformance_test.cpp.
-#include "operator/local/api/api_server.h"
+#include "operator/local/rest/api_server.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

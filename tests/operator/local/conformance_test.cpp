@@ -2,8 +2,8 @@
 #include <mutex>
 
 #include "operator/kube/client/rest_api.h"
-#include "operator/local/api/api_server.h"
 #include "operator/local/api/memory_api.h"
+#include "operator/local/rest/api_server.h"
 #include "tests/operator/kube/api_conformance.h"
 
 namespace attune::kube {

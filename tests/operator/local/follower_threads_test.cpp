@@ -1,5 +1,5 @@
 // Threads of log followers: how many may run, when a place is free again, and what Join waits for.
-#include "operator/local/api/follower_threads.h"
+#include "operator/local/rest/follower_threads.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "operator/local/api/rest_request.h"
+#include "operator/local/rest/rest_request.h"
 
 #include <algorithm>
 #include <set>

@@ -1,4 +1,4 @@
-#include "operator/local/api/core_events.h"
+#include "operator/local/rest/core_events.h"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "operator/kube/api.h"
-#include "operator/local/api/rest_request.h"
+#include "operator/local/rest/rest_request.h"
 
 namespace attune::local {
 
