@@ -1,4 +1,4 @@
-// What the command line said, as plain values. arguments.cpp is the only file that knows the parsing library.
+// What the command line said, as plain values. Only arguments.cpp and cli/command_line/ know the parsing library.
 #pragma once
 
 #include <cstdint>

@@ -121,6 +121,7 @@ const std::vector<Rule>& Rules() {
        {"operator/api/", "operator/controller/observe/", "operator/controller/actions/", "operator/controller/objects/",
         "operator/controller/members/", "operator/controller/plan/", "operator/controller/status/"}},
       {"operator/", {"attune/v1/", "base/", "proto/", "operator/controller/execute/", "operator/kube/"}},
+      {"cli/command_line/", {"base/", "operator/api/", "operator/tuner/space/", "cli/arguments.h"}},
       {"cli/runs/", {"base/", "proto/", "operator/", "ps/checkpoint/", "cli/application.h", "cli/failure.h"}},
       {"cli/display/job/",
        {"operator/", "cli/runs/", "cli/display/local_time.h", "cli/display/screen.h", "cli/display/table.h",

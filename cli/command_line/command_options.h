@@ -1,0 +1,19 @@
+// Declares the commands to the parsing library, in the order of the help text: a file per group of commands.
+#pragma once
+
+#include "cli/command_line/typed_values.h"
+
+namespace CLI {
+class App;
+}
+
+namespace attune::cli {
+
+// `values` outlives `app`.
+void AddRunning(CLI::App& app, TypedValues& values);   // run, resume, validate
+void AddLooking(CLI::App& app, TypedValues& values);   // get, describe, report, runs, explain, logs
+void AddSteering(CLI::App& app, TypedValues& values);  // scale, sync, tune, checkpoint, move, stop
+void AddModels(CLI::App& app, TypedValues& values);    // inspect, export
+void AddOthers(CLI::App& app, TypedValues& values);    // tuner, version, completion
+
+}  // namespace attune::cli

@@ -1,0 +1,94 @@
+#include <CLI/CLI.hpp>
+
+#include "cli/command_line/command_options.h"
+#include "cli/command_line/option_kinds.h"
+
+namespace attune::cli {
+namespace {
+
+// What is the same for a run and for one that continues it.
+void AddHowToRun(CLI::App& command, RunArguments& run, TypedValues& values) {
+  command.add_flag("-f,--follow", values.follow, "Show progress until the end (default)");
+  command.add_flag("-d,--detach", run.detach, "Start in the background and return");
+  AddJsonOutput(command, values, "json: one object per line, for programs");
+  command
+      .add_option("--run-directory", run.run_directory,
+                  "Logs and models of a local run; new or empty\n(default ./attune-runs/<job>-<time>)")
+      ->type_name("DIR");
+  command.add_option("--name", run.name, "Name of the run, by which it is found later")->type_name("NAME");
+  command.add_option("--tag", run.tags, "A word that `attune runs --tag` finds; may be given\nagain")
+      ->type_name("TAG")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      .add_option("--keep", run.keep,
+                  "When it ends, remove all but so many of the newest\nruns beside it, with their models")
+      ->type_name("N")
+      ->check(WholeNumber(1));
+  command
+      .add_option("--report", run.report,
+                  "Write a page with the curves of the run when it ends\n(`attune report` makes one at any time)")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--tune", run.tune,
+          "What the tuner may do: off, recommend, initial,\ninplaceonly or auto (default: as the manifest says)")
+      ->type_name("MODE");
+  command
+      .add_option("--limit-cores-per-pod", run.cores,
+                  "Let no pod of a local run use more cores than this;\n0.25,server=0.1,worker-0=0.05 says more for a "
+                  "role or a pod")
+      ->type_name("CORES");
+  command.add_flag("--plain", run.plain, "A line every few seconds instead of the live display");
+  command.add_option("--resumed-from", run.resumed_from, "")
+      ->group("");  // of a run in the background that continues one
+  command.add_option("--manifest-name", run.manifest_name, "")->group("");  // of a run in the background
+}
+
+void AddRun(CLI::App& app, TypedValues& values) {
+  CLI::App* run = AddCommand(
+      app, "run", "Train what a manifest says and follow it to the end",
+      "On this machine by default; with --kubeconfig or --context the jobs are applied to that cluster.\n"
+      "Ctrl-C writes a checkpoint and ends a local run with all its processes (`attune resume` continues it);\n"
+      "a second Ctrl-C ends it without. A cluster's job continues.\n\n"
+      "  attune run examples/word2vec/job.yaml\n"
+      "  attune run --detach job.yaml && attune get\n");
+  run->add_option("FILE", values.run.file, "Manifest (YAML) with one or more TrainingJobs; -: standard input")
+      ->required();
+  run->add_option("--resume", values.run.resume,
+                  "Begin with this checkpoint instead of from nothing;\non a cluster, the directory as the pods see it")
+      ->type_name("DIR");
+  run->add_flag("--best", values.run.resume_best, "With the best one there (spec.checkpoint.best)")->needs("--resume");
+  AddHowToRun(*run, values.run, values);
+}
+
+void AddResume(CLI::App& app, TypedValues& values) {
+  CLI::App* resume = AddCommand(
+      app, "resume", "Continue a run that was ended before its goal",
+      "Another run of the same manifest, in the directory where the first was started, that begins with the newest\n"
+      "checkpoint it left. Ctrl-C and `attune stop` write one before they end a run.\n\n"
+      "  attune resume word2vec                   the newest run of this job\n"
+      "  attune resume attune-runs/word2vec-1     the run in this directory\n");
+  resume->add_option(
+      "RUN", values.resume.run,
+      "Name of a run, its directory, or name of a job; may be\nleft out where the runs that ended trained one job");
+  resume->add_flag("--best", values.resume.with.resume_best, "With its best checkpoint (spec.checkpoint.best)");
+  AddHowToRun(*resume, values.resume.with, values);
+}
+
+void AddValidate(CLI::App& app, TypedValues& values) {
+  CLI::App* validate = AddCommand(app, "validate", "Check manifests and name every problem at once",
+                                  "  attune validate job.yaml other.yaml\n");
+  validate->add_option("FILE", values.validate.files, "Manifests (YAML); -: standard input")->required();
+  AddJsonOutput(*validate, values, "json: one object per line, for programs");
+}
+
+}  // namespace
+
+void AddRunning(CLI::App& app, TypedValues& values) {
+  AddRun(app, values);
+  AddResume(app, values);
+  AddValidate(app, values);
+}
+
+}  // namespace attune::cli

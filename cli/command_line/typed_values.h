@@ -1,0 +1,38 @@
+// Where the parsing library puts what was typed, of all commands: one of them is the one that was called.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "cli/arguments.h"
+
+namespace attune::cli {
+
+struct TypedValues {
+  Target target;
+  RunArguments run;
+  ResumeArguments resume;
+  RunsArguments runs;
+  ValidateArguments validate;
+  GetArguments get;
+  DescribeArguments describe;
+  ReportArguments report;
+  ExplainArguments explain;
+  TuneArguments tune;
+  LogsArguments logs;
+  ScaleArguments scale;
+  SyncArguments sync;
+  CheckpointArguments checkpoint;
+  MoveArguments move;
+  StopArguments stop;
+  ExportArguments export_;
+  InspectArguments inspect;
+  TunerArguments tuner;
+  VersionArguments version;
+  CompletionArguments completion;
+  bool follow = false;                    // of run and resume
+  std::string output;                     // "json" or "", of all that have no other form
+  std::array<std::string, 3> logs_words;  // job, role, index, where the first may be left out
+};
+
+}  // namespace attune::cli
