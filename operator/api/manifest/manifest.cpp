@@ -8,6 +8,7 @@
 #include "base/os/file.h"
 #include "operator/api/fields.h"
 #include "operator/api/manifest/yaml.h"
+#include "operator/api/pod/label_names.h"
 #include "operator/api/pod/pod_fields.h"
 
 namespace attune::api {
