@@ -1,0 +1,47 @@
+#include "operator/controller/execute/tuners.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "operator/controller/tuning/tuning_input.h"
+
+namespace attune::controller {
+
+Tuners::Tuners(const std::string& history_file) : finished_jobs_(history_file) {
+  const Status read = finished_jobs_.Open();
+  if (!read.ok()) log::Warn("the tuner begins without what it learned of earlier jobs", {{"reason", read}});
+}
+
+void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& options, Now now) {
+  const MutexLock lock(mutex_);
+  if (!IsTuned(observed)) {
+    KeepLocked(memory);
+    memory.tuning.reset();
+    return;
+  }
+  if (!memory.tuning) {
+    const auto& known = observed.job.status.tuning;
+    memory.tuning.emplace(known ? known->state : "");
+    memory.tuning->SetHistory(finished_jobs_.history());
+  }
+  const ServersView servers = ViewServers(observed, options, now);
+  const TuningInput input = MakeTuningInput(observed, servers, ViewWorkers(observed, servers, options, now), now);
+  observed.tuning = memory.tuning->Step(input, priors_);
+  for (TuningOutput::Event& event : observed.tuning->events) memory.events.push_back(std::move(event));
+  observed.tuning->events = memory.events;
+}
+
+void Tuners::Keep(const JobMemory& memory) {
+  const MutexLock lock(mutex_);
+  KeepLocked(memory);
+}
+
+void Tuners::KeepLocked(const JobMemory& memory) {
+  auto summary = memory.tuning ? memory.tuning->Summary() : std::nullopt;
+  if (!summary) return;
+  summary->job = memory.job_uid;
+  const Status kept = finished_jobs_.Add(*std::move(summary));
+  if (!kept.ok()) log::Warn("what the tuner learned of a job was not kept", {{"reason", kept}});
+}
+
+}  // namespace attune::controller

@@ -1,0 +1,32 @@
+// The tuners of all jobs that this process reconciles: what they share, and what is kept of a job when its tuning ends.
+#pragma once
+
+#include <string>
+
+#include "base/mutex.h"
+#include "operator/controller/execute/job_memory.h"
+#include "operator/controller/observe/observed.h"
+#include "operator/controller/observe/options.h"
+#include "operator/controller/tuning/history_file.h"
+
+namespace attune::controller {
+
+// Thread-safe; a job's memory belongs to the thread that reconciles it.
+class Tuners {
+ public:
+  explicit Tuners(const std::string& history_file);  // "": none
+
+  // Lets the job's tuner think about what was observed, and adds what came of it.
+  void Step(Observed& observed, JobMemory& memory, const PlanOptions& options, Now now);
+  // What the tuner learned of a job, for jobs like it.
+  void Keep(const JobMemory& memory);
+
+ private:
+  void KeepLocked(const JobMemory& memory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;  // tuners of all jobs think one after the other: milliseconds each
+  tuner::PriorCache priors_ ABSL_GUARDED_BY(mutex_);
+  HistoryFile finished_jobs_ ABSL_GUARDED_BY(mutex_);  // what similar jobs start from
+};
+
+}  // namespace attune::controller
