@@ -3,15 +3,12 @@
 #include "operator/local/api/memory_api.h"
 
 #include <algorithm>
-#include <array>
-#include <cinttypes>
-#include <cstdio>
 
 #include "absl/strings/str_cat.h"
-#include "base/os/random_seed.h"
 #include "operator/local/api/field_set.h"
 #include "operator/local/api/memory_api_internal.h"
 #include "operator/local/api/patch.h"
+#include "operator/local/api/scale.h"
 
 namespace attune::local {
 
@@ -20,8 +17,6 @@ using kube::ObjectKey;
 using kube::ResourceType;
 
 namespace {
-
-constexpr size_t kTokensMax = 65536;
 
 std::string StoreName(const ResourceType& type) { return type.group + "/" + type.plural; }
 
@@ -44,33 +39,6 @@ Status CheckForm(const ResourceType& type, Json& object) {
   return OkStatus();
 }
 
-Json* Walk(Json& object, const std::vector<std::string>& path, bool create) {
-  Json* at = &object;
-  for (const std::string& field : path) {
-    if (at->is_null() && create) *at = Json::object();
-    if (!at->is_object() || (!create && !at->contains(field))) return nullptr;
-    at = &(*at)[field];
-  }
-  return at;
-}
-
-Json ScaleOf(const KindInfo& info, const Json& object) {
-  Json copy = object;
-  const auto value = [&](const std::vector<std::string>& path, Json otherwise) {
-    const Json* found = Walk(copy, path, false);
-    return found == nullptr || found->is_null() ? otherwise : *found;
-  };
-  Json scale{{"apiVersion", "autoscaling/v1"}, {"kind", "Scale"}};
-  for (const char* field : {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
-    if (object["metadata"].contains(field)) scale["metadata"][field] = object["metadata"][field];
-  }
-  scale["spec"]["replicas"] = value(info.scale->spec_replicas, 0);
-  scale["status"]["replicas"] = value(info.scale->status_replicas, 0);
-  if (const Json selector = value(info.scale->status_selector, ""); selector != "")
-    scale["status"]["selector"] = selector;
-  return scale;
-}
-
 Status UnknownSubresource(const KindInfo& info, const std::string& subresource) {
   return Error(StatusCode::kNotFound, absl::StrCat("the server could not find the requested resource (",
                                                    info.type.plural, " have no ", subresource, ")"));
@@ -86,46 +54,6 @@ Status CheckSubresource(const KindInfo& info, const std::string& subresource) {
 }
 
 }  // namespace
-
-std::string Rfc3339(WallTime time) {
-  const std::time_t seconds =
-      std::chrono::system_clock::to_time_t(std::chrono::time_point_cast<std::chrono::system_clock::duration>(time));
-  std::tm utc{};
-  gmtime_r(&seconds, &utc);
-  std::array<char, 32> text{};
-  return {text.data(), std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &utc)};
-}
-
-std::string RandomHex(size_t bytes) {
-  std::string text;
-  while (text.size() < bytes * 2) {
-    std::array<char, 17> piece{};
-    std::snprintf(piece.data(), piece.size(), "%016" PRIx64, RandomSeed());
-    text += piece.data();
-  }
-  return text.substr(0, bytes * 2);
-}
-
-std::string NewUid() {
-  std::string hex = RandomHex(16);
-  hex[12] = '4';
-  hex[16] = "89ab"[static_cast<unsigned char>(hex[16]) % 4];
-  return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" + hex.substr(16, 4) + "-" +
-         hex.substr(20);
-}
-
-std::string ResourceName(const ResourceType& type) {
-  return type.group.empty() ? type.plural : type.plural + "." + type.group;
-}
-
-Status NotFound(const ResourceType& type, const std::string& name) {
-  return Error(StatusCode::kNotFound, ResourceName(type) + " \"" + name + "\" not found");
-}
-
-Status Conflict(const ResourceType& type, const std::string& name, std::string_view why) {
-  return Error(StatusCode::kAborted, absl::StrCat("Operation cannot be fulfilled on ", ResourceName(type), " \"", name,
-                                                  "\": ", std::string(why)));
-}
 
 MemoryApi::MemoryApi(const TimeSource& time, MemoryApiOptions options) : time_(time), options_(std::move(options)) {
   kinds_ = options_.kinds;
@@ -224,7 +152,7 @@ StatusOr<Json> MemoryApi::Create(const ResourceType& type, const Json& object, c
   ASSIGN_OR_RETURN(Store * store, FindStore(type));
   Json created = object;
   RETURN_IF_ERROR(CheckForm(type, created));
-  if (type == kube::kTokenReviews) return ReviewToken(created);
+  if (type == kube::kTokenReviews) return tokens_.Review(created, time_.WallNow(), UidExists());
   if (!kube::ResourceVersion(created).empty()) {
     return Error(StatusCode::kInvalidArgument, "resourceVersion should not be set on objects to be created");
   }
@@ -292,18 +220,7 @@ StatusOr<Json> MemoryApi::Apply(const ResourceType& type, const Json& object, co
 }
 
 StatusOr<Json> MemoryApi::ChangeScale(Store& store, const ObjectPointer& old, const Json& scale) {
-  const Json& replicas = kube::At(scale, {"spec", "replicas"});
-  const int64_t count = replicas.is_number_integer() ? replicas.get<int64_t>() : 0;  // zero may be left out
-  if ((!replicas.is_null() && !replicas.is_number_integer()) || count < 0 || count > INT32_MAX) {
-    return Error(StatusCode::kInvalidArgument,
-                 "spec.replicas: Invalid value: " + replicas.dump() + ": must be an integer, 0 or more");
-  }
-  Json next = *old;
-  Json* field = Walk(next, store.info->scale->spec_replicas, true);
-  if (field == nullptr) return Error(StatusCode::kInternal, "the object has no place for its number of replicas");
-  *field = count;
-  if (const std::string_view expected = kube::ResourceVersion(scale); !expected.empty())
-    next["metadata"]["resourceVersion"] = expected;
+  ASSIGN_OR_RETURN(Json next, WithScale(*store.info, *old, scale));
   ASSIGN_OR_RETURN(const Json changed, Replace(store, old, std::move(next), "", true));
   return ScaleOf(*store.info, changed);
 }
@@ -351,52 +268,11 @@ StatusOr<std::string> MemoryApi::IssueToken(const ObjectKey& pod, const std::vec
   const MutexLock lock(mutex_);
   ASSIGN_OR_RETURN(Store * store, FindStore(kube::kPods));
   ASSIGN_OR_RETURN(const ObjectPointer object, Find(*store, pod));
-  const WallTime now = time_.WallNow();
-  std::erase_if(tokens_, [&](const auto& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return entry.second.expires <= now || !by_uid_.contains(entry.second.pod_uid);
-  });
-  if (tokens_.size() >= kTokensMax) {
-    return Error(StatusCode::kResourceExhausted,
-                 "too many service-account tokens are valid at once; delete pods that have ended");
-  }
-  std::string account(kube::StringAt(*object, {"spec", "serviceAccountName"}));
-  if (account.empty()) account = "default";
-  std::string token = RandomHex(32);
-  tokens_[token] = {pod, std::string(kube::Uid(*object)), std::move(account), audiences, expires};
-  return token;
+  return tokens_.Issue(*object, audiences, expires, time_.WallNow(), UidExists());
 }
 
-StatusOr<Json> MemoryApi::ReviewToken(const Json& review) const {
-  Json result = review;
-  result["status"] = Json{{"authenticated", false}};
-  const auto found = tokens_.find(std::string(kube::StringAt(review, {"spec", "token"})));
-  if (found == tokens_.end() || found->second.expires <= time_.WallNow() || !by_uid_.contains(found->second.pod_uid)) {
-    result["status"]["error"] = "[invalid bearer token]";
-    return result;
-  }
-  const Token& token = found->second;
-  Json audiences = Json::array();
-  for (const Json& wanted : kube::At(review, {"spec", "audiences"})) {
-    if (wanted.is_string() &&
-        std::find(token.audiences.begin(), token.audiences.end(), wanted.get<std::string>()) != token.audiences.end()) {
-      audiences.push_back(wanted);
-    }
-  }
-  if (audiences.empty()) {
-    result["status"]["error"] = "[invalid bearer token, token audiences do not match]";
-    return result;
-  }
-  result["status"] =
-      Json{{"authenticated", true},
-           {"audiences", std::move(audiences)},
-           {"user",
-            {{"username", "system:serviceaccount:" + token.pod.name_space + ":" + token.service_account},
-             {"groups",
-              {"system:serviceaccounts", "system:serviceaccounts:" + token.pod.name_space, "system:authenticated"}},
-             {"extra",
-              {{"authentication.kubernetes.io/pod-name", Json::array({token.pod.name})},
-               {"authentication.kubernetes.io/pod-uid", Json::array({token.pod_uid})}}}}}};
-  return result;
+ServiceTokens::Exists MemoryApi::UidExists() const {
+  return [this](std::string_view uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return by_uid_.contains(uid); };
 }
 
 }  // namespace attune::local

@@ -30,6 +30,7 @@
 #include "operator/kube/api.h"
 #include "operator/local/api/kinds.h"
 #include "operator/local/api/selectors.h"
+#include "operator/local/api/service_tokens.h"
 
 namespace attune::local {
 
@@ -128,13 +129,6 @@ class MemoryApi final : public kube::Api {
     kube::ObjectKey key;
     friend auto operator<=>(const Place&, const Place&) = default;
   };
-  struct Token {
-    kube::ObjectKey pod;
-    std::string pod_uid;
-    std::string service_account;
-    std::vector<std::string> audiences;
-    WallTime expires;
-  };
 
   StatusOr<Store*> FindStore(const kube::ResourceType& type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   StatusOr<ObjectPointer> Find(Store& store, const kube::ObjectKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -163,7 +157,7 @@ class MemoryApi final : public kube::Api {
   void ReleaseForegroundOwners(const kube::Json& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool AnyOwnerExists(const kube::Json& object) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ExpireEvents(Store& store) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<kube::Json> ReviewToken(const kube::Json& review) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  ServiceTokens::Exists UidExists() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // for calls under this lock
   bool NextSignal(WatchState& watch, PendingSignal& signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   void DeliverLoop();
@@ -181,7 +175,7 @@ class MemoryApi final : public kube::Api {
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<std::string, Place, std::less<>> by_uid_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, std::set<Place>, std::less<>> dependents_ ABSL_GUARDED_BY(mutex_);  // by the owner's uid
-  std::map<std::string, Token> tokens_ ABSL_GUARDED_BY(mutex_);
+  ServiceTokens tokens_ ABSL_GUARDED_BY(mutex_);
   LogSource log_source_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<WatchState>> watches_ ABSL_GUARDED_BY(mutex_);
   bool undelivered_ ABSL_GUARDED_BY(mutex_) = false;  // something changed since the deliverer last looked
