@@ -8,7 +8,6 @@
 #include "base/os/random_seed.h"
 #include "proto/contract.h"
 #include "ps/core/protocol/incarnation.h"
-#include "ps/core/protocol/limits.h"
 #include "ps/runtime/server/memory_limit.h"
 
 namespace attune::ps {
@@ -19,7 +18,11 @@ StatusOr<std::unique_ptr<ServerRuntime>> ServerRuntime::Start(const Options& opt
 }
 
 ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
-    : options_(options), time_(time), memory_(TableMemory(options.table_bytes_max)), reported_at_(time.Now()) {}
+    : options_(options),
+      time_(time),
+      memory_(TableMemory(options.table_bytes_max)),
+      window_(time.Now()),
+      hosted_(options.checkpoint_directory) {}
 
 ServerRuntime::~ServerRuntime() {
   std::unique_ptr<Reporter> reporter;
@@ -33,8 +36,7 @@ ServerRuntime::~ServerRuntime() {
   coordinator_.reset();                 // sends what is queued
   transport_.reset();
   checkpoints_.reset();
-  closing_.reset();
-  coordinator_runtime_.reset();
+  hosted_.End();
   timer_.reset();
   loop_.reset();
 }
@@ -54,26 +56,56 @@ Status ServerRuntime::Open() {
   const ControlSecurity security{
       .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
   coordinator_address_ = options_.coordinator;
-  if (options_.coordinator_here) {
-    CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
-    coordinator.security = security;
-    coordinator.on_lease_changed = [this] { ReportSoon(); };
-    if (!options_.load_directory.empty()) {
-      ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
-                       OpenToStart(options_.load_directory, options_.load_checkpoint, options_.load_best));
-      CutRecord cut = opened.manifest.cut;
-      if (cut.best && cut.best->directory.empty()) cut.best->directory = opened.directory.string();
-      coordinator.core.load = {
-          .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
-      if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
-    }
-    const MutexLock lock(coordinator_mutex_);
-    ASSIGN_OR_RETURN(coordinator_runtime_, CoordinatorRuntime::Start(coordinator, time_));
-    coordinator_address_ = coordinator_runtime_->address();
-  }
-  closing_ = std::make_unique<BackgroundThread>();
+  if (options_.coordinator_here) RETURN_IF_ERROR(OpenCoordinator(security));
   loop_ = EventLoop::Start("attune-server", time_);
   timer_ = loop_->NewTimer();
+  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options_.job_uid,
+                                                     .self = {},
+                                                     .bind_address = options_.bind_address,
+                                                     .port = options_.port,
+                                                     .seed = RandomSeed(),
+                                                     .token = options_.token,
+                                                     .tls_directory = options_.tls_directory,
+                                                     .encrypted = options_.encrypted,
+                                                     .shared_memory = options_.shared_memory},
+                                                    *loop_, TransportEvents()));
+  // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
+  const MutexLock lock(mutex_);
+  core_ = std::make_unique<ServerCore>(CoreOptions());
+  coordinator_ =
+      CoordinatorClient::Start(coordinator_address_, *loop_,
+                               {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
+                                .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
+                                .on_message =
+                                    [this](Message message, uint32_t term) {
+                                      Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
+                                    }},
+                               security);
+  StartReporter();
+  return OkStatus();
+}
+
+// The one that the job begins with.
+Status ServerRuntime::OpenCoordinator(const ControlSecurity& security) {
+  CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
+  coordinator.security = security;
+  coordinator.on_lease_changed = [this] { ReportSoon(); };
+  if (!options_.load_directory.empty()) {
+    ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
+                     OpenToStart(options_.load_directory, options_.load_checkpoint, options_.load_best));
+    CutRecord cut = opened.manifest.cut;
+    if (cut.best && cut.best->directory.empty()) cut.best->directory = opened.directory.string();
+    coordinator.core.load = {
+        .directory = opened.directory.string(), .checkpoint = opened.manifest.number, .clock = cut.clock};
+    if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
+  }
+  ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(coordinator, time_));
+  coordinator_address_ = started->address();
+  hosted_.Put(std::move(started));
+  return OkStatus();
+}
+
+Transport::Events ServerRuntime::TransportEvents() {
   Transport::Events events;
   events.on_linked_message = [this](NodeId from, const LinkHeader& link, Message message) {
     Step(Received{.from = from, .message = std::move(message), .link = link});
@@ -88,28 +120,10 @@ Status ServerRuntime::Open() {
     }
     Step(PeerDisconnected{peer});
   };
-  ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options_.job_uid,
-                                                     .self = {},
-                                                     .bind_address = options_.bind_address,
-                                                     .port = options_.port,
-                                                     .seed = RandomSeed(),
-                                                     .token = options_.token,
-                                                     .tls_directory = options_.tls_directory,
-                                                     .encrypted = options_.encrypted,
-                                                     .shared_memory = options_.shared_memory},
-                                                    *loop_, std::move(events)));
-  // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
-  const MutexLock lock(mutex_);
-  core_ = std::make_unique<ServerCore>(CoreOptions());
-  coordinator_ =
-      CoordinatorClient::Start(coordinator_address_, *loop_,
-                               {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
-                                .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
-                                .on_message =
-                                    [this](Message message, uint32_t term) {
-                                      Step(Received{.from = kCoordinator, .message = std::move(message), .term = term});
-                                    }},
-                               security);
+  return events;
+}
+
+void ServerRuntime::StartReporter() {
   std::unique_ptr<Reporter> reporter = Reporter::Start(
       {.socket_path = options_.sidecar_socket,
        .job_uid = options_.job_uid,
@@ -124,7 +138,6 @@ Status ServerRuntime::Open() {
        .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }});
   const MutexLock reporter_lock(reporter_mutex_);
   reporter_ = std::move(reporter);
-  return OkStatus();
 }
 
 void ServerRuntime::ReportSoon() {
@@ -133,47 +146,19 @@ void ServerRuntime::ReportSoon() {
 }
 
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
-  if (const auto* wanted = std::get_if<HostCoordinator>(&command)) {
-    const StatusOr<std::string> text = Host(*wanted);
-    answer(text.status(), text.ok() ? *text : "");
-    if (const auto coordinator = coordinator_here(); coordinator != nullptr) {
-      for (auto& [gone, waiting] : std::exchange(early_words_, {})) Execute(*coordinator, gone, waiting);
-    }
-    return;
-  }
-  const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here();
-  if (coordinator == nullptr) {
-    // It may overtake the order to run the coordinator, and the next word of it would come late.
-    if (const auto* gone = std::get_if<NodeGone>(&command); gone != nullptr && early_words_.size() < kCommandsMax) {
-      early_words_.emplace_back(*gone, answer);
-      return;
-    }
-    return answer(Error(StatusCode::kFailedPrecondition, "this server does not run the job's coordinator"), "");
-  }
-  Execute(*coordinator, command, answer);
-}
-
-void ServerRuntime::Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer) {
-  if (auto* checkpoint = std::get_if<TakeCheckpoint>(&command);
-      checkpoint != nullptr && checkpoint->directory.empty()) {
-    checkpoint->directory = options_.checkpoint_directory;
-  }
-  constexpr Duration kCommandTimeout = std::chrono::minutes(2);  // below the operator's timeout (answer_timeout)
-  coordinator.Execute(std::move(command), kCommandTimeout,
-                      [answer](const CommandResult& result) { answer(result.status, result.text); });
+  const auto* wanted = std::get_if<HostCoordinator>(&command);
+  if (wanted == nullptr) return hosted_.Execute(command, answer);
+  const StatusOr<std::string> text = Host(*wanted);
+  answer(text.status(), text.ok() ? *text : "");
+  hosted_.ExecuteEarly();
 }
 
 // --- another coordinator
 
-std::shared_ptr<CoordinatorRuntime> ServerRuntime::coordinator_here() const {
-  const MutexLock lock(coordinator_mutex_);
-  return coordinator_runtime_ == nullptr || coordinator_runtime_->superseded() ? nullptr : coordinator_runtime_;
-}
-
 // On the reporter's thread.
 StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   const std::string who = "coordinator of term " + std::to_string(wanted.term);
-  if (const auto present = coordinator_here(); present != nullptr && present->term() == wanted.term) {
+  if (const auto present = hosted_.here(); present != nullptr && present->term() == wanted.term) {
     return who + " is at work";
   }
   CoordinatorRuntime::Options options;
@@ -200,10 +185,7 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   options.on_lease_changed = [this] { ReportSoon(); };
   ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
   const std::string address = started->address();
-  {
-    const MutexLock lock(coordinator_mutex_);
-    coordinator_runtime_ = std::move(started);
-  }
+  hosted_.Put(std::move(started));
   log::Info("takes over as the job's coordinator", {{"term", wanted.term}, {"address", address}});
   uint16_t port = 0;
   (void)std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
@@ -214,20 +196,11 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   return who + " begins";
 }
 
-// It does nothing from now on; its threads and sockets end elsewhere, for that may take a while.
 void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
-  std::shared_ptr<CoordinatorRuntime> old;
-  {
-    const MutexLock lock(coordinator_mutex_);
-    if (coordinator_runtime_ == nullptr || coordinator_runtime_->term() >= term) return;
-    old = std::exchange(coordinator_runtime_, nullptr);
-  }
-  if (std::optional<CoordinatorRecord> record = old->Supersede()) {
-    const MutexLock lock(mutex_);
-    core_->KeepRecord(std::move(*record));
-  }
-  log::Info("no longer the job's coordinator", {{"term", old->term()}});
-  closing_->Post([old = std::move(old)]() mutable { old.reset(); });
+  std::optional<CoordinatorRecord> record = hosted_.EndBelow(term);
+  if (!record) return;
+  const MutexLock lock(mutex_);
+  core_->KeepRecord(std::move(*record));
 }
 
 ServerOptions ServerRuntime::CoreOptions() {
@@ -246,57 +219,6 @@ ServerOptions ServerRuntime::CoreOptions() {
 // New rows are refused before the process has more memory than its container gives it.
 StatusOr<std::unique_ptr<TableStore>> ServerRuntime::NewStore(const TableSpec& spec) {
   return TableStore::Create(spec, {.memory_budget = &memory_});
-}
-
-// --- loading: on the disk thread; the loop answers the coordinator meanwhile
-
-void ServerRuntime::Load(const LoadOrder& order) {
-  uint32_t shards = 0;
-  {
-    const MutexLock lock(mutex_);
-    shards = core_->map().shard_count();
-  }
-  auto loaded = std::make_shared<TableLoaded>();
-  loaded->order = order;
-  const InstallTable& install = order.install;
-  checkpoints_->Load(install.load, install.spec, RangesOf(order.homes, shards),
-                     [loaded](CheckpointIo::LoadedRows rows) {
-                       loaded->status = std::move(rows.status);
-                       loaded->table.rows = std::move(rows.rows);
-                     });
-  TableSpec unlimited = install.spec;
-  unlimited.options.rows_max = 0;
-  checkpoints_->Load(
-      install.load, unlimited, RangesOf(order.backups, shards), [this, loaded](CheckpointIo::LoadedRows copies) {
-        if (loaded->status.ok()) loaded->status = std::move(copies.status);
-        loaded->table.copies = std::move(copies.rows);
-        loop_->Post([this, loaded] {
-          if (!loaded->status.ok()) {
-            log::Error("cannot load a table", {{"table", loaded->order.install.spec.name}, {"reason", loaded->status}});
-          }
-          Step(std::move(*loaded));
-        });
-      });
-}
-
-// Rows that a lost server has left no copy of.
-void ServerRuntime::Restore(const RestoreOrder& order) {
-  uint32_t shards = 0;
-  TableSpec spec;
-  {
-    const MutexLock lock(mutex_);
-    shards = core_->map().shard_count();
-    spec = core_->tables()[order.table.value() - 1]->spec();
-  }
-  checkpoints_->Load(order.point, spec, RangesOf(order.shards, shards), [this, order](CheckpointIo::LoadedRows loaded) {
-    if (!loaded.status.ok()) {
-      log::Error("lost rows cannot be restored and are reinitialized", {{"reason", loaded.status}});
-    }
-    loop_->Post([this, read = RowsRead{.order = order,
-                                       .status = loaded.status,
-                                       .rows = std::move(loaded.rows),
-                                       .filter = std::move(loaded.filter)}] { Step(read); });
-  });
 }
 
 void ServerRuntime::Step(ServerInput input) {
@@ -360,18 +282,6 @@ Status ServerRuntime::Wait() {
 
 void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCancelled, reason)); }
 
-// --- saving: the rows are copied on the loop, a piece at a time between other work, and written elsewhere
-
-void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
-  const MutexLock lock(mutex_);
-  std::vector<TableStore*> stores;
-  for (const auto& store : core_->tables()) stores.push_back(store.get());
-  checkpoints_->WriteSnapshot(order, stores, [this](SnapshotWritten written) {
-    if (!written.status.ok()) log::Error("cannot write a checkpoint", {{"reason", written.status}});
-    loop_->Post([this, written = std::move(written)] { Step(written); });
-  });
-}
-
 // --- telemetry
 
 ServerCounters ServerRuntime::counters() const {
@@ -386,50 +296,26 @@ uint64_t ServerRuntime::row_count() const {
   return rows;
 }
 
-// Bytes are estimated from this server's own rows: all hold the same tables.
-void ServerRuntime::ReportRelocation(const JobProgress& progress, v1::WindowReport* to) {
-  const uint64_t before = std::exchange(reported_moved_, progress.rows_moved);
-  const uint64_t moved = progress.rows_moved - (before <= progress.rows_moved ? before : 0);  // another coordinator
-  const uint64_t rows_left = progress.rows_to_come + progress.copies_to_send;
-  if (moved == 0 && rows_left == 0 && progress.shards_to_change == 0) return;
-  const uint64_t row_bytes = to->server().rows() > 0 ? to->server().row_bytes() / to->server().rows() : 0;
-  v1::Relocation& relocation = *to->mutable_job()->mutable_relocation();
-  relocation.set_bytes_left(rows_left * row_bytes);
-  relocation.set_rows_per_second(static_cast<double>(moved) / std::max(1e-3, to->duration_seconds()));
-}
-
 v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
   memory_.SetLimit(TableMemory(options_.table_bytes_max));
-  v1::WindowReport window;
-  window.set_duration_seconds(Seconds(now - std::exchange(reported_at_, now)));
-  v1::ServerWindow& server = *window.mutable_server();
-  ServerCounters total;
+  ServerFigures figures;
   {
     const MutexLock lock(mutex_);
-    total = core_->counters();
+    figures.counters = core_->counters();
     for (const auto& table : core_->tables()) {
       if (table == nullptr) continue;
-      server.set_rows(server.rows() + table->row_count());
-      server.set_row_bytes(server.row_bytes() + table->memory_bytes());
+      figures.rows += table->row_count();
+      figures.row_bytes += table->memory_bytes();
     }
-    server.set_coordinator_silent_seconds(std::max(0.0, Seconds(core_->CoordinatorSilence(now))));
-    server.set_map_version(core_->map().version.value());
-    server.set_goal_reached(core_->goal_reached());
+    figures.coordinator_silent_seconds = std::max(0.0, Seconds(core_->CoordinatorSilence(now)));
+    figures.map_version = core_->map().version.value();
+    figures.goal_reached = core_->goal_reached();
   }
-  const Transport::Counters bytes = transport_->counters();
-  server.set_pulls(total.pulls - reported_.pulls);
-  server.set_pushes(total.pushes - reported_.pushes);
-  server.set_pulled_keys(total.pulled_keys - reported_.pulled_keys);
-  server.set_pushed_keys(total.pushed_keys - reported_.pushed_keys);
-  server.set_duplicate_pushes(total.duplicate_pushes - reported_.duplicate_pushes);
-  server.set_connections(bytes.connections);
-  server.set_bytes_received(bytes.bytes_received - reported_bytes_.bytes_received);
-  server.set_bytes_sent(bytes.bytes_sent - reported_bytes_.bytes_sent);
-  reported_ = total;
-  reported_bytes_ = bytes;
-  if (const std::shared_ptr<CoordinatorRuntime> coordinator = coordinator_here()) {
+  figures.bytes = transport_->counters();
+  v1::WindowReport window = window_.Take(figures, now);
+  if (const std::shared_ptr<CoordinatorRuntime> coordinator = hosted_.here()) {
     const JobProgress progress = coordinator->Report(&window);
-    if (window.has_job()) ReportRelocation(progress, &window);
+    if (window.has_job()) window_.AddRelocation(progress, &window);
   }
   return window;
 }

@@ -11,13 +11,14 @@
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/checkpoint/background.h"
 #include "ps/core/server/server_core.h"
 #include "ps/runtime/control/coordinator_client.h"
 #include "ps/runtime/control/coordinator_runtime.h"
 #include "ps/runtime/process/rejection_log.h"
 #include "ps/runtime/process/reporter.h"
 #include "ps/runtime/server/checkpoint_io.h"
+#include "ps/runtime/server/hosted_coordinator.h"
+#include "ps/runtime/server/server_window.h"
 #include "ps/store/memory_budget.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/tcp/tcp_transport.h"
@@ -72,6 +73,9 @@ class ServerRuntime {
  private:
   ServerRuntime(const Options& options, const TimeSource& time);
   Status Open();
+  Status OpenCoordinator(const ControlSecurity& security);
+  Transport::Events TransportEvents();
+  void StartReporter();
   ServerOptions CoreOptions();
   StatusOr<std::unique_ptr<TableStore>> NewStore(const TableSpec& spec);
 
@@ -82,12 +86,8 @@ class ServerRuntime {
   void End(const Status& status);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
-  void Execute(CoordinatorRuntime& coordinator, Command command, const AnswerCommand& answer);
-  // Coordinators of this server, one after the other.
   StatusOr<std::string> Host(const HostCoordinator& wanted);
-  std::shared_ptr<CoordinatorRuntime> coordinator_here() const;
   void EndCoordinatorBelow(uint32_t term);
-  void ReportRelocation(const JobProgress& progress, v1::WindowReport* to);
   v1::WindowReport TakeWindow(MonotonicTime now);
   void ReportSoon();
 
@@ -108,17 +108,8 @@ class ServerRuntime {
   CondVar ended_;
   std::optional<Status> end_ ABSL_GUARDED_BY(end_mutex_);
 
-  // Of the reporter's thread: reports of processes that are gone, from before this server was asked to run the
-  // coordinator; then what the last window ended with.
-  std::vector<std::pair<NodeGone, AnswerCommand>> early_words_;
-  ServerCounters reported_;
-  Transport::Counters reported_bytes_;
-  MonotonicTime reported_at_;
-  uint64_t reported_moved_ = 0;
-
-  mutable Mutex coordinator_mutex_;
-  std::shared_ptr<CoordinatorRuntime> coordinator_runtime_ ABSL_GUARDED_BY(coordinator_mutex_);
-  std::unique_ptr<BackgroundThread> closing_;  // of coordinators that have ended
+  ServerWindow window_;  // of the reporter's thread
+  HostedCoordinator hosted_;
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<TcpTransport> transport_;

@@ -1,0 +1,43 @@
+// What a server reports of a window, as a message (proto/attune/v1/telemetry.proto): the difference between what its
+// counters say now and what they said at the end of the last window.
+#pragma once
+
+#include <cstdint>
+
+#include "attune/v1/telemetry.pb.h"
+#include "base/time_source.h"
+#include "ps/core/server/server_core.h"
+#include "ps/runtime/process/job_window.h"
+#include "ps/transport/transport.h"
+
+namespace attune::ps {
+
+// At the end of a window.
+struct ServerFigures {
+  ServerCounters counters;
+  Transport::Counters bytes;
+  uint64_t rows = 0, row_bytes = 0;  // of all tables
+  double coordinator_silent_seconds = 0;
+  uint64_t map_version = 0;
+  bool goal_reached = false;
+};
+
+// One thread.
+class ServerWindow {
+ public:
+  explicit ServerWindow(MonotonicTime begin) : begin_(begin) {}
+
+  // Ends the window, and begins the next one.
+  v1::WindowReport Take(const ServerFigures& now, MonotonicTime at);
+  // Adds to a window that has a job how far its rows have moved. Bytes are estimated from this server's own rows: all
+  // hold the same tables.
+  void AddRelocation(const JobProgress& progress, v1::WindowReport* to);
+
+ private:
+  MonotonicTime begin_;
+  ServerCounters counters_;  // what follows is of the end of the last window
+  Transport::Counters bytes_;
+  uint64_t rows_moved_ = 0;
+};
+
+}  // namespace attune::ps
