@@ -138,8 +138,7 @@ class Drawing {
                   : chart_.y_time ? TimeTickStep(span, count)
                                   : TickStep(span, count);
     if (chart_.whole) step = std::max(1.0, std::ceil(step));
-    for (double y = std::ceil(bounds_.low / step) * step; y <= bounds_.high + step * 1e-9; y += step)
-      Tick(std::abs(y) < step * 1e-9 ? 0 : y);
+    for (const double y : Multiples(step, bounds_.low, bounds_.high + step * 1e-9)) Tick(y);
   }
 
   // 1, 2 and 5 times powers of ten; where the axis has less than one power, even steps. Only what is far enough apart
@@ -153,11 +152,12 @@ class Drawing {
     };
     if (bounds_.high < 10 * bounds_.low) {
       const double step = TickStep(bounds_.high - bounds_.low, 8);
-      for (double y = std::ceil(bounds_.low / step) * step; y <= bounds_.high; y += step) add(y);
+      for (const double y : Multiples(step, bounds_.low, bounds_.high)) add(y);
       return;
     }
-    for (double power = std::pow(10, std::floor(std::log10(bounds_.low))); power <= bounds_.high; power *= 10) {
-      for (const double factor : {1.0, 2.0, 5.0}) add(factor * power);
+    const int first = static_cast<int>(std::floor(std::log10(bounds_.low)));
+    for (int exponent = first; std::pow(10, exponent) <= bounds_.high; ++exponent) {
+      for (const double factor : {1.0, 2.0, 5.0}) add(factor * std::pow(10, exponent));
     }
   }
 
@@ -168,7 +168,7 @@ class Drawing {
       LinearTicks();
     }
     const double step = XStep();
-    for (double x = 0; x <= chart_.x_max * (1 + 1e-9); x += step) {
+    for (const double x : Multiples(step, 0, chart_.x_max * (1 + 1e-9))) {
       Line(X(x), bottom_, X(x), bottom_ + 4, kAxisText);
       Label(X(x), bottom_ + 17, "middle", chart_.x_text ? Trimmed(chart_.x_text(x)) : TickTimeText(x), kAxisText);
     }

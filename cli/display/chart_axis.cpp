@@ -90,4 +90,12 @@ double TickStep(double span, int count) {
   return 10 * power;
 }
 
+std::vector<double> Multiples(double step, double low, double high) {
+  constexpr int kMost = 1000;  // no axis has as many ticks
+  const double first = std::ceil(low / step);
+  std::vector<double> multiples;
+  for (int i = 0; i < kMost && (first + i) * step <= high; ++i) multiples.push_back((first + i) * step);
+  return multiples;
+}
+
 }  // namespace attune::cli

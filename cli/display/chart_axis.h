@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/display/chart.h"
 
@@ -18,6 +19,8 @@ bool AllPositive(const Chart& chart);
 // Ticks of time are whole seconds, and round: "2m", "1h30m".
 std::string TickTimeText(double seconds);
 double TimeTickStep(double span, int count);
+// Multiples of `step` from `low` to `high`. Each is computed by its number: a sum of steps drifts.
+std::vector<double> Multiples(double step, double low, double high);
 // Ticks are round: zeros behind the point say nothing ("10.0k", "1.50M").
 std::string Trimmed(std::string text);
 
