@@ -78,11 +78,11 @@ Draft::Needs Draft::ForceDelete(const ObservedPod& pod, std::string reason) {
   return {Add(Urgency::kRemoval, DeletePod{pod.name, pod.uid, 0, std::move(reason)})};
 }
 
-void Draft::Normal(const char* event_reason, const char* action, std::string note, Needs needs) {
+void Draft::Normal(const char* event_reason, const char* action, std::string_view note, Needs needs) {
   Add(Urgency::kEvent, EmitEvent{false, event_reason, action, FitText(note, kNoteBytesMax)}, std::move(needs));
 }
 
-void Draft::Warn(const char* event_reason, const char* action, std::string note, Needs needs) {
+void Draft::Warn(const char* event_reason, const char* action, std::string_view note, Needs needs) {
   Add(Urgency::kEvent, EmitEvent{true, event_reason, action, FitText(note, kNoteBytesMax)}, std::move(needs));
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,8 +43,8 @@ class Draft {
   // Of a pod that is being deleted already and whose machine does not answer.
   Needs ForceDelete(const ObservedPod& pod, std::string reason);
   // `needs`: what the Event reports.
-  void Normal(const char* event_reason, const char* action, std::string note, Needs needs = {});
-  void Warn(const char* event_reason, const char* action, std::string note, Needs needs = {});
+  void Normal(const char* event_reason, const char* action, std::string_view note, Needs needs = {});
+  void Warn(const char* event_reason, const char* action, std::string_view note, Needs needs = {});
   Ref Status(api::TrainingJobStatus status, std::string reason);
   Ref DeleteJob(std::string reason);
   // The earliest of all requests counts.

@@ -114,9 +114,9 @@ api::RoleResources ResourcesOf(const Observed& observed, RoleName role) {
 std::string MemoryText(int64_t bytes) { return kube::FormatByteCount(bytes); }
 
 std::string UseText(double bytes) {
-  constexpr double kKibibyte = 1 << 10, kMebibyte = 1 << 20;
-  const double unit = std::abs(bytes) >= kMebibyte ? kMebibyte : kKibibyte;
-  return MemoryText(static_cast<int64_t>(std::llround(bytes / unit) * unit));
+  constexpr int64_t kKibibyte = 1 << 10, kMebibyte = 1 << 20;
+  const int64_t unit = std::abs(bytes) >= static_cast<double>(kMebibyte) ? kMebibyte : kKibibyte;
+  return MemoryText(std::llround(bytes / static_cast<double>(unit)) * unit);
 }
 
 std::string DescribeChange(const Amounts& from, const Amounts& to) {

@@ -265,7 +265,7 @@ kube::Json Facts(TrainingJobStatus status) {
 
 }  // namespace
 
-void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
+void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string_view message,
                   int64_t generation, WallTime now) {
   const char* text = value ? "True" : "False";
   auto found =

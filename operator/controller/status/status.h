@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/options.h"
@@ -31,8 +32,8 @@ struct Progression {
 };
 
 // Sets a condition; the transition time moves only when `status` of the condition changes.
-void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string message,
-                  int64_t generation, WallTime now);
+void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, std::string reason,
+                  std::string_view message, int64_t generation, WallTime now);
 
 // Of a job that continues, or ends with this verdict.
 api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
