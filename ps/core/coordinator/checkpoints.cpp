@@ -111,7 +111,7 @@ void Checkpoints::SendOrder(const MemberState& node, CoordinatorOutputs& out) co
   if (std::optional<Message> order = cuts_.OrderFor(node.member.node)) JobContext::Send(node, *std::move(order), out);
 }
 
-Checkpoints::Outcome Checkpoints::OnWritten(const MemberState& node, const SnapshotDone& message,
+Checkpoints::Outcome Checkpoints::OnMessage(const MemberState& node, const SnapshotDone& message,
                                             CoordinatorOutputs& out) {
   switch (cuts_.OnWritten(node.member.node, message)) {
     case CheckpointCuts::Written::kEnded:

@@ -65,7 +65,7 @@ class Checkpoints {
   void OnMessage(const MemberState& node, const MarkDone& message, CoordinatorOutputs&) {
     cuts_.OnMarked(message.cut, node.member.node);
   }
-  Outcome OnWritten(const MemberState& node, const SnapshotDone& message, CoordinatorOutputs& out);
+  Outcome OnMessage(const MemberState& node, const SnapshotDone& message, CoordinatorOutputs& out);
   // What the node has been sent about it and has not answered.
   void SendOrder(const MemberState& node, CoordinatorOutputs& out) const;
 

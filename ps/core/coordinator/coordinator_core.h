@@ -75,8 +75,10 @@ class CoordinatorCore {
   void On(ConnectionClosed input, CoordinatorOutputs& out);
   void On(FromOperator input, CoordinatorOutputs& out);
   void On(const CoordinatorTimer& input, CoordinatorOutputs& out);
-  void On(const CheckpointBegun& input, CoordinatorOutputs& out) { AfterCut(checkpoints_.On(input, out), out); }
-  void On(const CheckpointCommitted& input, CoordinatorOutputs& out) { AfterCut(checkpoints_.On(input, out), out); }
+  template <typename Kind>  // of the files of a checkpoint
+  void On(const Kind& input, CoordinatorOutputs& out) {
+    AfterCut(checkpoints_.On(input, out), out);
+  }
   void OnJoin(ConnectionId from, const Join& join, CoordinatorOutputs& out);
   bool TakeUp(Node& node, const Message& message, CoordinatorOutputs& out);
 
@@ -88,16 +90,17 @@ class CoordinatorCore {
     } else if constexpr (requires { leases_.OnMessage(node, message, out); }) {
       leases_.OnMessage(node, message, out);
       if constexpr (std::is_same_v<Kind, LeaseDone> || std::is_same_v<Kind, LeaseReturn>) CheckGoals(out);
+    } else if constexpr (requires { AfterCut(checkpoints_.OnMessage(node, message, out), out); }) {
+      AfterCut(checkpoints_.OnMessage(node, message, out), out);
     } else if constexpr (requires { checkpoints_.OnMessage(node, message, out); }) {
       checkpoints_.OnMessage(node, message, out);
+    } else if constexpr (requires { placement_.OnMessage(node, message, out); }) {
+      placement_.OnMessage(node, message, out);
     }
   }
   void OnMessage(Node& node, const Heartbeat& message, CoordinatorOutputs& out);
-  void OnMessage(Node& node, const MapRequest& message, CoordinatorOutputs& out);
-  void OnMessage(Node& node, const RowsReport& message, CoordinatorOutputs&) { placement_.OnRows(node, message); }
   void OnMessage(Node& node, const TableInstalled& message, CoordinatorOutputs& out);
   void OnMessage(Node& node, const ReportMetric& message, CoordinatorOutputs& out);
-  void OnMessage(Node& node, const SnapshotDone& message, CoordinatorOutputs& out);
   void OnMessage(Node& node, const Leave& message, CoordinatorOutputs& out);
   void OnMessage(Node& node, const MirrorAck& message, CoordinatorOutputs& out);
 

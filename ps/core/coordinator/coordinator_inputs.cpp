@@ -145,20 +145,12 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, Coordinato
   CheckGoals(out);
 }
 
-void CoordinatorCore::OnMessage(Node& node, const MapRequest& message, CoordinatorOutputs& out) {
-  if (message.have < map().version) JobContext::Send(node, MapUpdate{.map = map()}, out);
-}
-
 void CoordinatorCore::OnMessage(Node& node, const TableInstalled& message, CoordinatorOutputs& out) {
   if (tables_.OnInstalled(node, message, out)) placement_.NoteChange();
 }
 
 void CoordinatorCore::OnMessage(Node& node, const ReportMetric& message, CoordinatorOutputs& out) {
   if (goals_.OnReport(node, message, leases_.PlaceNow(), out)) CheckGoals(out);
-}
-
-void CoordinatorCore::OnMessage(Node& node, const SnapshotDone& message, CoordinatorOutputs& out) {
-  AfterCut(checkpoints_.OnWritten(node, message, out), out);
 }
 
 void CoordinatorCore::OnMessage(Node& node, const Leave& message, CoordinatorOutputs& out) {

@@ -75,7 +75,11 @@ void Placement::WantServer(MemberState& server) {
   }
 }
 
-void Placement::OnRows(MemberState& node, const RowsReport& message) {
+void Placement::OnMessage(const MemberState& node, const MapRequest& message, CoordinatorOutputs& out) const {
+  if (message.have < job_.map().version) JobContext::Send(node, MapUpdate{.map = job_.map()}, out);
+}
+
+void Placement::OnMessage(MemberState& node, const RowsReport& message, CoordinatorOutputs&) {
   job_.leadership().Knows(node.member.node, message.map_version);
   const auto grown = job_.members().OnRows(node, message);
   if (!grown) return;

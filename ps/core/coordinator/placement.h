@@ -40,12 +40,15 @@ class Placement {
   // The next map names the first copy of the coordinator's record that counts.
   void PublishRecordsFrom(uint64_t number, CoordinatorOutputs& out);
 
+  // A member that has an older one than there is gets it.
+  void OnMessage(const MemberState& node, const MapRequest& message, CoordinatorOutputs& out) const;
+
   // --- servers
 
   // One has joined: it is wanted, or drained as an order says.
   void WantServer(MemberState& server);
   // What a member says of its rows.
-  void OnRows(MemberState& node, const RowsReport& message);
+  void OnMessage(MemberState& node, const RowsReport& message, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const DrainServer& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const SetServers& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const SetBackups& command, MonotonicTime deadline, CoordinatorOutputs& out);

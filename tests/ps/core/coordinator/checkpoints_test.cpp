@@ -35,7 +35,7 @@ class CheckpointsTest : public CoordinatorParts {
     }
   }
   Outcome Writes(NodeId server, const Status& status = OkStatus()) {
-    return checkpoints_.OnWritten(At(server), {.cut = kCut, .status = status, .files = {}}, out_);
+    return checkpoints_.OnMessage(At(server), SnapshotDone{.cut = kCut, .status = status, .files = {}}, out_);
   }
 };
 

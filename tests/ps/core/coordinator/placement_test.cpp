@@ -128,8 +128,9 @@ TEST_F(PlacementTest, AServerBeyondTheOrderedNumberIsDrainedWhenItComes) {
 }
 
 TEST_F(PlacementTest, TotalsOfRecoveriesComeWithRows) {
-  placement_.OnRows(At(kServer0), {.number = 9, .map_version = job_.map().version});
-  placement_.OnRows(At(kServer0), {.number = 10, .map_version = job_.map().version, .shards_restored = 2});
+  placement_.OnMessage(At(kServer0), RowsReport{.number = 9, .map_version = job_.map().version}, out_);
+  placement_.OnMessage(At(kServer0), RowsReport{.number = 10, .map_version = job_.map().version, .shards_restored = 2},
+                       out_);
   JobProgress progress;
   recoveries_.Fill(progress, 0);
   EXPECT_EQ(progress.shards_restored, 2U);
