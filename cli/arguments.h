@@ -96,6 +96,12 @@ struct MoveArguments {
   std::string to;        // a machine; "": any other
   int64_t timeout_seconds = 600;
 };
+struct PlaceArguments {
+  std::string job;
+  bool pack = false;          // else spread
+  std::string only;           // "servers", "workers"; "": both
+  bool with_workers = false;  // servers to the machines of workers, and no more
+};
 struct StopArguments {
   std::string job;
   int64_t timeout_seconds = 120;
@@ -127,10 +133,11 @@ struct CompletionArguments {
 };
 
 // In all of them a job that is not named, "", is the only one there is (cli/connection.h).
-using Command = std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments,
-                             DescribeArguments, ReportArguments, ExplainArguments, LogsArguments, ScaleArguments,
-                             SyncArguments, TuneArguments, CheckpointArguments, MoveArguments, StopArguments,
-                             ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
+using Command =
+    std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments, DescribeArguments,
+                 ReportArguments, ExplainArguments, LogsArguments, ScaleArguments, SyncArguments, TuneArguments,
+                 CheckpointArguments, MoveArguments, PlaceArguments, StopArguments, ExportArguments, InspectArguments,
+                 TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

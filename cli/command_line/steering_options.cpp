@@ -78,6 +78,30 @@ void AddMove(CLI::App& app, TypedValues& values) {
   AddTimeout(*move, values.move.timeout_seconds, "Longest wait (default 600)");
 }
 
+void AddPlace(CLI::App& app, TypedValues& values) {
+  constexpr char kPreference[] =
+      "A preference (spec.placement): pods that are elsewhere move one at a time, during training, and no pod is kept\n"
+      "from running for it.\n\n";
+  const auto add = [&](const char* name, const char* summary, const std::string& examples, PlaceArguments& place) {
+    CLI::App* command = AddCommand(app, name, summary, (kPreference + examples).c_str());
+    command->add_option("JOB", place.job, kJobOrOnly);
+    command->add_option("--only", place.only, "Servers or workers alone")
+        ->type_name("ROLE")
+        ->check(CLI::IsMember({"servers", "workers"}).description(""));
+    return command;
+  };
+  add("spread", "Have as few pods of a role on a machine as possible",
+      "  attune spread word2vec\n  attune spread word2vec --only workers\n", values.spread);
+  values.pack.pack = true;
+  CLI::App* pack = add("pack", "Have the pods of a job on as few machines as possible",
+                       "  attune pack word2vec\n"
+                       "  attune pack word2vec --with-workers    servers go where workers run\n",
+                       values.pack);
+  pack->add_flag("--with-workers", values.pack.with_workers,
+                 "Move servers to machines where workers run,\nand no worker")
+      ->excludes(pack->get_option("--only"));
+}
+
 void AddStop(CLI::App& app, TypedValues& values) {
   CLI::App* stop =
       AddCommand(app, "stop", "Delete a job and wait until its pods are gone",
@@ -96,6 +120,7 @@ void AddSteering(CLI::App& app, TypedValues& values) {
   AddTune(app, values);
   AddCheckpoint(app, values);
   AddMove(app, values);
+  AddPlace(app, values);
   AddStop(app, values);
 }
 

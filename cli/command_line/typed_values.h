@@ -24,6 +24,7 @@ struct TypedValues {
   SyncArguments sync;
   CheckpointArguments checkpoint;
   MoveArguments move;
+  PlaceArguments spread, pack;
   StopArguments stop;
   ExportArguments export_;
   InspectArguments inspect;

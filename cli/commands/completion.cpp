@@ -23,7 +23,8 @@ _attune_words() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
       --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|\
-      --tune|--name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint) i=$((i + 1)) ;;
+      --tune|--name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint|--only)
+        i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"
          else position=$((position + 1)); if [ -z "$first" ]; then first="${COMP_WORDS[i]}"; fi; fi ;;
@@ -31,6 +32,7 @@ _attune_words() {
   done
   case "$command:$previous" in
     move:--to) COMPREPLY=(); return ;;
+    *:--only) COMPREPLY=($(compgen -W "servers workers" -- "$cur")); return ;;
     *:--kubeconfig|*:--to|*:--vocabulary|*:--report|report:-o|report:--output)
       COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--run-directory|*:--resume) COMPREPLY=($(compgen -d -- "$cur")); return ;;
@@ -55,7 +57,7 @@ _attune_words() {
     logs:0) COMPREPLY=($(compgen -W "$(_attune_looking) server worker" -- "$cur")) ;;
     sync:0) COMPREPLY=($(compgen -W "$(_attune_jobs) async bsp ssp:" -- "$cur")) ;;
     get:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
-    scale:0|checkpoint:0|move:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
+    scale:0|checkpoint:0|move:0|spread:0|pack:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     move:1) COMPREPLY=($(compgen -W "worker- server-" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:*)
@@ -69,7 +71,8 @@ _attune_words() {
     tune:0) COMPREPLY=($(compgen -W "pause resume pin unpin auto recommend initial inplaceonly off" -- "$cur")) ;;
     tune:1)
       if [ "$first" = pin ]; then
-        COMPREPLY=($(compgen -W "servers= workers= threads= slack=" -- "$cur")); compopt -o nospace 2>/dev/null || true
+        COMPREPLY=($(compgen -W "servers= workers= threads= slack= worker-cpu= server-cpu=" -- "$cur"))
+        compopt -o nospace 2>/dev/null || true
       else
         COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur"))
       fi ;;

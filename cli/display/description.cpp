@@ -74,6 +74,20 @@ std::string SizeText(const api::RoleResources& resources) {
   return text;
 }
 
+// "0.93 of 1 cores each, held up 12 % of the time; memory 310.0 MiB of 1.0 GiB (fullest: a-worker-1)".
+std::string UsageText(const std::optional<api::RoleUsage>& usage) {
+  if (!usage) return "";
+  std::string text = api::FormatFigure(usage->cpu_cores);
+  if (usage->cpu_limit_cores > 0) text += " of " + api::FormatFigure(usage->cpu_limit_cores);
+  text += " cores each";
+  if (usage->throttled > 0)
+    text += ", held up " + std::to_string(std::lround(100 * usage->throttled)) + " % of the time";
+  text += "; memory " + api::FormatBytes(static_cast<uint64_t>(std::max<int64_t>(usage->memory_bytes, 0)));
+  if (usage->memory_limit_bytes > 0)
+    text += " of " + api::FormatBytes(static_cast<uint64_t>(usage->memory_limit_bytes));
+  return text + " (fullest: " + usage->fullest + ")";
+}
+
 std::string ProgressText(const api::TrainingJobStatus& status) {
   if (!status.progress) return "";
   const api::Display display = api::MakeDisplay(status);
@@ -87,6 +101,16 @@ std::string ProgressText(const api::TrainingJobStatus& status) {
   if (!display.remaining.empty()) text += ", " + display.remaining + " left";
   if (status.progress->reprocessed_items > 0) {
     text += ", " + std::to_string(status.progress->reprocessed_items) + " items done again";
+  }
+  return text;
+}
+
+// What is asked for; "" when nothing is.
+std::string PlacementText(const api::Placement& placement) {
+  std::string text;
+  if (placement.servers != api::ServerPlacement::kAny) text = "servers " + ToString(placement.servers);
+  if (placement.workers != api::WorkerPlacement::kAny) {
+    text += (text.empty() ? "workers " : ", workers ") + ToString(placement.workers);
   }
   return text;
 }
@@ -290,8 +314,11 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Evaluation", EvaluationText(job.spec.goal.evaluate_every));
   Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
   Row(text, "Each", SizeText(job.spec.servers.resources));
+  Row(text, "Use", UsageText(job.status.servers.usage));
   Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
   Row(text, "Each", SizeText(job.spec.workers.resources));
+  Row(text, "Use", UsageText(job.status.workers.usage));
+  Row(text, "Placement", PlacementText(job.spec.placement));
   Row(text, "Progress", ProgressText(job.status));
   Row(text, "Trouble", TroubleOf(job.status));
   Row(text, "Trouble", EndedWithoutAStep(job, pods));

@@ -62,20 +62,52 @@ Json ToJson(const tuner::SettingBelief& belief, const tuner::SearchSpace& space)
           {"gain", ToJson(belief.gain)},
           {"efficiency", belief.efficiency},
           {"crashProbability", belief.crash_probability},
-          {"windows", belief.windows}};
+          {"windows", belief.windows},
+          {"pricePerHour", belief.price_per_hour},
+          {"relativeTime", belief.relative_time},
+          {"relativeCost", belief.relative_cost}};
 }
 
 std::string Percent(double share) { return std::to_string(std::lround(100 * share)) + " %"; }
 
+std::vector<std::string> KnobNames(const tuner::SearchSpace& space) {
+  std::vector<std::string> names;
+  for (int k = 0; k < space.knob_count(); ++k) names.push_back(space.knob_name(k));
+  return names;
+}
+
+std::vector<std::string> ValueTexts(const tuner::SearchSpace& space, const tuner::Setting& setting) {
+  std::vector<std::string> texts;
+  for (const int value : setting)
+    texts.push_back(tuner::ValueText(space.knob_name(static_cast<int>(texts.size())), value));
+  return texts;
+}
+
+// "x 0.71"
+std::string RatioText(double ratio) { return "x " + api::FormatFigure(ratio); }
+
+std::string TradeoffText(const tuner::Tuner& tuner, const std::vector<tuner::SettingBelief>& tradeoffs) {
+  if (tradeoffs.empty()) return "";
+  Table table{.header = KnobNames(tuner.space()), .rows = {}};
+  table.header.insert(table.header.end(), {"TIME LEFT", "COST LEFT", "PRICE/H"});
+  for (const tuner::SettingBelief& belief : tradeoffs) {
+    std::vector<std::string> row = ValueTexts(tuner.space(), belief.setting);
+    row.push_back(RatioText(belief.relative_time));
+    row.push_back(RatioText(belief.relative_cost));
+    row.push_back(api::FormatFigure(belief.price_per_hour));
+    table.rows.push_back(std::move(row));
+  }
+  std::string text = "\nNo setting beats these in both time and cost (against the best by the job's objective):\n";
+  for (const std::string& line : FormatTable(table)) text += "  " + line + "\n";
+  return text;
+}
+
 std::string ModelText(const tuner::Tuner& tuner, const std::vector<tuner::SettingBelief>& beliefs) {
   if (beliefs.empty()) return "\nThe model has not been asked yet.\n";
-  Table table;
-  for (int k = 0; k < tuner.space().knob_count(); ++k) table.header.push_back(tuner.space().knob_name(k));
+  Table table{.header = KnobNames(tuner.space()), .rows = {}};
   table.header.insert(table.header.end(), {"UPDATES/S", "AGAINST BEST", "WORTH OF AN UPDATE", "MAY CRASH", "MEASURED"});
   for (const tuner::SettingBelief& belief : beliefs) {
-    std::vector<std::string> row;
-    for (const int value : belief.setting)
-      row.push_back(tuner::ValueText(tuner.space().knob_name(static_cast<int>(row.size())), value));
+    std::vector<std::string> row = ValueTexts(tuner.space(), belief.setting);
     row.push_back(api::FormatFigure(1 / std::max(belief.seconds_per_update, 1e-12)));
     row.push_back(tuner::Text(belief.gain));
     row.push_back(Percent(belief.efficiency));
@@ -179,6 +211,12 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
   explanation.text += ModelText(tuner, beliefs);
   explanation.json["model"] = Json::array();
   for (const tuner::SettingBelief& belief : beliefs) explanation.json["model"].push_back(ToJson(belief, tuner.space()));
+  const std::vector<tuner::SettingBelief> tradeoffs = tuner.Tradeoffs(kSettingsShown);
+  explanation.text += TradeoffText(tuner, tradeoffs);
+  explanation.json["tradeoffs"] = Json::array();
+  for (const tuner::SettingBelief& belief : tradeoffs) {
+    explanation.json["tradeoffs"].push_back(ToJson(belief, tuner.space()));
+  }
   return explanation;
 }
 

@@ -10,10 +10,10 @@
 #include "cli/display/chart.h"
 #include "cli/display/local_time.h"
 #include "cli/report/page.h"
+#include "cli/report/report_events.h"
 #include "cli/report/report_marks.h"
 #include "cli/report/report_settings.h"
 #include "operator/api/format.h"
-#include "operator/controller/observe/text.h"
 
 namespace attune::cli {
 namespace {
@@ -25,6 +25,11 @@ constexpr double kGapFactor = 8;
 
 // Lines of workers; more workers than colors share them.
 constexpr std::array<const char*, 8> kLineColors{kBlue, kOrange, kGreen, kPurple, kRed, "#0b8793", "#8a6d00", kGray};
+
+std::string BytesText(double bytes) { return api::FormatBytes(static_cast<uint64_t>(std::max(bytes, 0.0))); }
+
+// Halves and quarters of powers of two read well in KiB, MiB and GiB.
+double PowerOfTwoStep(double span) { return std::max(1.0, std::exp2(std::round(std::log2(span / 3)))); }
 
 class Page {
  public:
@@ -44,7 +49,7 @@ class Page {
 
   std::string Text() const {
     return PageBegin(history_.name + " - training report", choices_) + Head() + About() + Figures() + Charts() +
-           settings_.Table() + Events() + PageEnd();
+           settings_.Table() + EventsSection(marks_, settings_, start_) + PageEnd();
   }
 
  private:
@@ -153,7 +158,7 @@ class Page {
   std::string Charts() const {
     if (history_.points.size() < 2) return "<p>Too short for curves: fewer than two reports were seen.</p>\n";
     return ChoicesBar(choices_) + Legend() + LossChart() + MetricCharts() + ThroughputChart() + WorkersChart() +
-           ProcessesChart() + MovingChart() + RemainingChart() + MemoryChart();
+           ProcessesChart() + MovingChart() + RemainingChart() + UsageCharts() + MemoryChart();
   }
 
   std::string Legend() const {
@@ -314,49 +319,58 @@ class Page {
     });
   }
 
+  // What pods use of what they have, a line for each. Without a limit there is the use alone.
+  std::string UsageCharts() const {
+    using Usage = std::optional<api::RoleUsage>;
+    struct Subject {
+      const char* title;
+      Usage RunPoint::*usage;
+      bool memory;
+    };
+    constexpr Subject kSubjects[] = {{"Cores of a worker", &RunPoint::worker_usage, false},
+                                     {"Memory of the fullest worker", &RunPoint::worker_usage, true},
+                                     {"Cores of a server", &RunPoint::server_usage, false},
+                                     {"Memory of the fullest server", &RunPoint::server_usage, true}};
+    std::string text;
+    for (const Subject& subject : kSubjects) {
+      const auto line = [&](XAxis axis, const char* name, const char* color, bool limit) {
+        return Line(axis, name, color, [&](const RunPoint& point) -> std::optional<double> {
+          const Usage& usage = point.*subject.usage;
+          if (!usage) return std::nullopt;
+          const double value = subject.memory
+                                   ? static_cast<double>(limit ? usage->memory_limit_bytes : usage->memory_bytes)
+                               : limit ? usage->cpu_limit_cores
+                                       : usage->cpu_cores;
+          return limit && value <= 0 ? std::nullopt : std::optional(value);
+        });
+      };
+      if (!HasValues(line(XAxis::kTime, "", kBlue, false))) continue;
+      text += DrawOnAxes(choices_, ChartSize::kHalf, [&](XAxis axis) {
+        Chart chart = NewChart(axis, subject.title);
+        chart.from_zero = true;
+        chart.height = 130;
+        chart.format = subject.memory ? BytesText : api::FormatFigure;
+        if (subject.memory) chart.y_step = PowerOfTwoStep;
+        Series limits = line(axis, "limit", kGray, true);
+        limits.dashed = limits.step = true;
+        chart.series = {line(axis, "in use", kBlue, false)};
+        if (HasValues(limits)) chart.series.push_back(std::move(limits));
+        return chart;
+      });
+    }
+    return text.empty() ? "" : "<div class=\"halves\">" + text + "</div>\n";
+  }
+
   std::string MemoryChart() const {
     return DrawOnAxes(choices_, ChartSize::kWhole, [this](XAxis axis) {
       Chart chart = NewChart(axis, "Memory of all processes");
       chart.from_zero = true;
       chart.height = 130;
-      chart.format = [](double y) { return api::FormatBytes(static_cast<uint64_t>(std::max(y, 0.0))); };
-      // Halves and quarters of powers of two read well in KiB, MiB and GiB.
-      chart.y_step = [](double span) { return std::max(1.0, std::exp2(std::round(std::log2(span / 3)))); };
+      chart.format = BytesText;
+      chart.y_step = PowerOfTwoStep;
       chart.series = {Line(axis, "", kGray, [](const RunPoint& p) { return p.memory_bytes; })};
       return chart;
     });
-  }
-
-  std::string Events() const {
-    if (history_.events.empty()) return "";
-    std::string text =
-        "<h2 id=\"events\">What happened</h2>\n<table class=\"events\"><tr><th></th><th>at</th><th>event</th>"
-        "<th></th></tr>\n";
-    for (const EventMark& each : marks_) {
-      if (each.folded) continue;
-      text += each.number > 0 ? "<tr id=\"" + RowId(each) + "\"><td>" + Badge(each) : "<tr><td>";
-      std::string note = each.event->note;
-      if (each.event->count > 1) note += " (" + std::to_string(each.event->count) + " times)";
-      text += "</td><td>" + api::FormatSeconds(std::max(0.0, each.at)) + "</td><td>" + EscapeHtml(each.event->reason) +
-              "</td><td>" + EscapeHtml(note);
-      if (each.outcome != nullptr) text += "<br><b>" + EscapeHtml(OutcomeText(*each.outcome)) + "</b>";
-      if (const std::string link = settings_.LinkFrom(each); !link.empty()) text += " " + link;
-      text += Parts(each);
-      text += "</td></tr>\n";
-    }
-    return text + "</table>\n";
-  }
-
-  // What followed from a change of the tuner, for who wants to see it.
-  std::string Parts(const EventMark& mark) const {
-    if (mark.parts.empty()) return "";
-    std::string text = "<details><summary>" + controller::Counted(static_cast<int64_t>(mark.parts.size()), "step") +
-                       " of this change</summary>";
-    for (const JobEvent* event : mark.parts) {
-      text += api::FormatSeconds(std::max(0.0, ParseTime(event->time) - start_)) + " " + EscapeHtml(event->reason) +
-              ": " + EscapeHtml(event->note) + "<br>";
-    }
-    return text + "</details>";
   }
 
   std::string Unit() const { return history_.sample_unit.empty() ? "samples" : history_.sample_unit; }

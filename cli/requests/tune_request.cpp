@@ -2,16 +2,20 @@
 
 #include <strings.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "cli/requests/scale_request.h"
 #include "cli/requests/sync_request.h"
+#include "operator/kube/quantity.h"
 #include "operator/tuner/space/knob.h"
 
 namespace attune::cli {
 namespace {
 
 using kube::Json;
+
+constexpr char kWorkerCpu[] = "worker-cpu", kServerCpu[] = "server-cpu";
 
 std::vector<std::string> SplitAtCommas(const std::string& text) {
   std::vector<std::string> parts;
@@ -25,7 +29,7 @@ std::vector<std::string> SplitAtCommas(const std::string& text) {
 
 Status NoKnob(const std::string& name) {
   return Error(StatusCode::kInvalidArgument,
-               "\"" + name + "\" cannot be pinned; servers, workers, threads and slack can");
+               "\"" + name + "\" cannot be pinned; servers, workers, threads, slack, worker-cpu and server-cpu can");
 }
 
 // Of threads and slack; numbers of pods are read as by `attune scale`.
@@ -60,7 +64,8 @@ StatusOr<TuneRequest> Pin(const api::TrainingJob& job, const std::string& settin
   for (const std::string& part : SplitAtCommas(settings)) {
     const size_t equals = std::min(part.find('='), part.size());
     const std::string name = part.substr(0, equals);
-    if (tuner::FindKnob(name) == nullptr && name != "server" && name != "worker") return NoKnob(name);
+    const bool is_cpu = name == kWorkerCpu || name == kServerCpu;
+    if (tuner::FindKnob(name) == nullptr && name != "server" && name != "worker" && !is_cpu) return NoKnob(name);
     if (name == "threads" || name == "slack") {
       RETURN_IF_ERROR(PinLive(job, name, part.substr(std::min(equals + 1, part.size())), request));
     } else {
@@ -79,38 +84,58 @@ StatusOr<TuneRequest> Pin(const api::TrainingJob& job, const std::string& settin
   };
   pin("servers", scale.servers);
   pin("workers", scale.workers);
+  const auto pin_cpu = [&](const char* word, const char* field, const char* role, const std::optional<int64_t>& cpu) {
+    if (!cpu) return;
+    const std::string amount = kube::FormatMillicores(*cpu);
+    request.patch["spec"]["tuning"][field]["pinned"] = amount;
+    request.patch["spec"][role]["resources"]["cpu"]["target"] = amount;
+    request.answer += (request.answer.empty() ? "" : " and ") + std::string(word) + " stays at " + amount;
+  };
+  pin_cpu(kServerCpu, "serverCpu", "servers", scale.server.cpu);
+  pin_cpu(kWorkerCpu, "workerCpu", "workers", scale.worker.cpu);
   return request;
 }
 
-const api::KnobPolicy* PolicyOf(const api::Tuning& tuning, std::string_view knob) {
-  if (knob == "servers") return &tuning.servers;
-  if (knob == "workers") return &tuning.workers;
-  if (knob == "threads") return &tuning.threads;
-  return knob == "slack" ? &tuning.slack : nullptr;
+// A knob that can be pinned, by its name on the command line.
+struct PinnableKnob {
+  std::string word, field;  // "worker-cpu", "workerCpu" of spec.tuning
+  std::string pinned;       // the value that it is pinned to; "": it is free
+};
+
+std::vector<PinnableKnob> KnobsOf(const api::Tuning& tuning) {
+  const auto count = [](const char* name, const api::KnobPolicy& policy) -> PinnableKnob {
+    return {name, name, policy.pinned ? tuner::ValueText(name, *policy.pinned) : ""};
+  };
+  const auto cpu = [](const char* word, const char* field, const api::AmountPolicy& policy) -> PinnableKnob {
+    return {word, field, policy.pinned ? kube::FormatMillicores(*policy.pinned) : ""};
+  };
+  return {count("servers", tuning.servers),
+          count("workers", tuning.workers),
+          count("threads", tuning.threads),
+          count("slack", tuning.slack),
+          cpu(kServerCpu, "serverCpu", tuning.server_cpu),
+          cpu(kWorkerCpu, "workerCpu", tuning.worker_cpu)};
 }
 
 // "servers=2, slack=BSP"; "" when nothing is pinned.
 std::string PinnedText(const api::Tuning& tuning) {
   std::string text;
-  for (const tuner::KnobRecord& knob : tuner::Knobs()) {
-    const api::KnobPolicy* policy = PolicyOf(tuning, knob.name);
-    if (policy == nullptr || !policy->pinned) continue;
-    text += (text.empty() ? "" : ", ") + std::string(knob.name) + "=" + tuner::ValueText(knob.name, *policy->pinned);
+  for (const PinnableKnob& knob : KnobsOf(tuning)) {
+    if (!knob.pinned.empty()) text += (text.empty() ? "" : ", ") + knob.word + "=" + knob.pinned;
   }
   return text;
 }
 
 StatusOr<TuneRequest> Unpin(const api::TrainingJob& job, const std::string& names) {
   TuneRequest request;
-  std::vector<std::string> wanted = SplitAtCommas(names);
-  if (wanted.empty()) {
-    for (const tuner::KnobRecord& knob : tuner::Knobs()) {
-      if (knob.steered) wanted.emplace_back(knob.name);
-    }
-  }
+  const std::vector<PinnableKnob> knobs = KnobsOf(job.spec.tuning);
+  const auto free = [&](const PinnableKnob& knob) { request.patch["spec"]["tuning"][knob.field]["pinned"] = nullptr; };
+  const std::vector<std::string> wanted = SplitAtCommas(names);
+  if (wanted.empty()) std::ranges::for_each(knobs, free);
   for (const std::string& name : wanted) {
-    if (PolicyOf(job.spec.tuning, name) == nullptr) return NoKnob(name);
-    request.patch["spec"]["tuning"][name]["pinned"] = nullptr;
+    const auto knob = std::ranges::find(knobs, name, &PinnableKnob::word);
+    if (knob == knobs.end()) return NoKnob(name);
+    free(*knob);
   }
   const std::string pinned = PinnedText(job.spec.tuning);
   request.answer = pinned.empty()  ? "nothing was pinned"

@@ -10,8 +10,8 @@
 namespace attune::cli {
 
 inline constexpr char kTuneUsage[] =
-    "write pause, resume, pin servers=N,workers=N,threads=N,slack=MODE (any of them), unpin, or a mode: off, "
-    "recommend, initial, inplaceonly, auto";
+    "write pause, resume, pin servers=N,workers=N,threads=N,slack=MODE,worker-cpu=CPU,server-cpu=CPU (any of them), "
+    "unpin, or a mode: off, recommend, initial, inplaceonly, auto";
 
 struct TuneRequest {
   kube::Json patch;    // merge patch of the job

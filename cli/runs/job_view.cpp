@@ -124,6 +124,8 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     }
   }
   view.threads = job.spec.worker_threads;
+  view.server_usage = job.status.servers.usage;
+  view.worker_usage = job.status.workers.usage;
   if (const auto& mode = job.status.synchronization; mode && api::FromManifest(*mode).bounded()) {
     view.synchronization = Describe(api::FromManifest(*mode));
   }

@@ -30,6 +30,7 @@ struct JobView {
   uint64_t epoch = 0, epochs = 0;            // epoch counts from 0; epochs 0: the goal is not in epochs
   std::optional<double> steps, epochs_done;  // of all workers together, so far
   std::optional<int32_t> threads;            // of a worker, where the spec says
+  std::optional<api::RoleUsage> server_usage, worker_usage;
   std::optional<double> loss, rate, remaining_seconds;
   std::string sample_unit;
   int32_t servers_ready = 0, servers_wanted = 0, workers_ready = 0, workers_wanted = 0;

@@ -26,13 +26,32 @@ Json RatesToJson(const std::vector<double>& rates) {
   return list;
 }
 
+Json UsageToJson(const std::optional<api::RoleUsage>& usage) {
+  if (!usage) return {};
+  return Json::array(
+      {usage->cpu_cores, usage->cpu_limit_cores, usage->throttled, usage->memory_bytes, usage->memory_limit_bytes});
+}
+
+std::optional<api::RoleUsage> UsageFromJson(const Json& row, size_t index) {
+  if (index >= row.size() || !row[index].is_array()) return std::nullopt;
+  constexpr double kMost = 9e15;
+  const auto at = [&](size_t i) { return std::clamp(NumberAt(row[index], i).value_or(0), 0.0, kMost); };
+  return api::RoleUsage{.cpu_cores = at(0),
+                        .cpu_limit_cores = at(1),
+                        .throttled = at(2),
+                        .fullest = "",
+                        .memory_bytes = static_cast<int64_t>(at(3)),
+                        .memory_limit_bytes = static_cast<int64_t>(at(4))};
+}
+
 // One row per point keeps the file small; the order is that of `fields`.
 Json ToJson(const RunPoint& point) {
   return Json::array({point.time, Number(point.loss), Number(point.rate), Number(point.fraction),
                       Number(point.remaining_seconds), Number(point.moving_rows_per_second),
                       Number(point.moving_bytes_left), point.servers, point.workers, Number(point.memory_bytes),
                       point.pace, point.metrics.empty() ? Json() : Json(point.metrics), Number(point.steps),
-                      Number(point.epochs), point.threads, RatesToJson(point.worker_rates)});
+                      Number(point.epochs), point.threads, RatesToJson(point.worker_rates),
+                      UsageToJson(point.server_usage), UsageToJson(point.worker_usage)});
 }
 
 RunPoint PointFromJson(const Json& row) {
@@ -60,6 +79,8 @@ RunPoint PointFromJson(const Json& row) {
   const Json& rates = row.size() > 15 ? row[15] : Json();
   for (size_t i = 0; rates.is_array() && i < std::min(rates.size(), RunHistory::kWorkersMax); ++i)
     point.worker_rates.push_back(NumberAt(rates, i).value_or(std::numeric_limits<double>::quiet_NaN()));
+  point.server_usage = UsageFromJson(row, 16);
+  point.worker_usage = UsageFromJson(row, 17);
   return point;
 }
 
@@ -126,6 +147,8 @@ void RunRecorder::AddPoint(const JobView& view, double now) {
   point.steps = view.steps;
   point.epochs = view.epochs_done;
   point.threads = view.threads.value_or(0);
+  point.server_usage = view.server_usage;
+  point.worker_usage = view.worker_usage;
   AddRates(view, point);
   for (const PodView& pod : view.pods) {
     if (pod.memory_bytes) point.memory_bytes = point.memory_bytes.value_or(0) + static_cast<double>(*pod.memory_bytes);
@@ -187,30 +210,30 @@ std::string SaveHistory(const RunHistory& history) {
   for (const RunHistory::Best& each : history.best) best[each.name] = {{"value", each.value}, {"where", each.where}};
   Json about = Json::array();
   for (const auto& [name, value] : history.about) about.push_back({name, value});
-  const Json object = {
-      {"format", kFormat},
-      {"job", history.name},
-      {"namespace", history.name_space},
-      {"phase", history.phase},
-      {"sampleUnit", history.sample_unit},
-      {"synchronization", history.synchronization},
-      {"started", history.started},
-      {"ended", history.ended},
-      {"reprocessedItems", history.reprocessed_items},
-      {"recoveries", history.recoveries},
-      {"restoredRows", history.restored_rows},
-      {"results", results},
-      {"best", best},
-      {"bestCheckpoint", history.best_checkpoint},
-      {"fields",
-       {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond", "movingBytesLeft", "servers",
-        "workers", "memoryBytes", "pace", "metrics", "steps", "epochs", "threads", "workerRates"}},
-      {"workers", history.workers},
-      {"loss", Number(history.loss)},
-      {"rate", Number(history.rate)},
-      {"about", about},
-      {"points", points},
-      {"events", events}};
+  const Json object = {{"format", kFormat},
+                       {"job", history.name},
+                       {"namespace", history.name_space},
+                       {"phase", history.phase},
+                       {"sampleUnit", history.sample_unit},
+                       {"synchronization", history.synchronization},
+                       {"started", history.started},
+                       {"ended", history.ended},
+                       {"reprocessedItems", history.reprocessed_items},
+                       {"recoveries", history.recoveries},
+                       {"restoredRows", history.restored_rows},
+                       {"results", results},
+                       {"best", best},
+                       {"bestCheckpoint", history.best_checkpoint},
+                       {"fields",
+                        {"time", "loss", "rate", "fraction", "remainingSeconds", "movingRowsPerSecond",
+                         "movingBytesLeft", "servers", "workers", "memoryBytes", "pace", "metrics", "steps", "epochs",
+                         "threads", "workerRates", "serverUsage", "workerUsage"}},
+                       {"workers", history.workers},
+                       {"loss", Number(history.loss)},
+                       {"rate", Number(history.rate)},
+                       {"about", about},
+                       {"points", points},
+                       {"events", events}};
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -24,6 +24,7 @@ struct RunPoint {
   std::optional<double> steps, epochs;    // that all workers together have done so far
   int32_t threads = 0;                    // of a worker; 0: as its program begins
   std::vector<double> worker_rates;       // in the order of RunHistory::workers; NaN where none was reported
+  std::optional<api::RoleUsage> server_usage, worker_usage;
 };
 
 struct RunHistory {

@@ -20,6 +20,7 @@ inline constexpr int64_t kSecondsMax = 10LL * 365 * 86400;
 
 // The parts of the table; fields.cpp puts them together.
 void AddSpec(std::vector<Field>& fields);
+void AddTuning(std::vector<Field>& fields);
 void AddStatus(std::vector<Field>& fields);
 std::vector<FieldRule> MakeRules();
 
@@ -27,6 +28,9 @@ std::vector<FieldRule> MakeRules();
 inline std::vector<std::string> Names(Synchronization::Mode) { return {"Async", "BSP", "SSP"}; }
 inline std::vector<std::string> Names(TuningMode) { return {"Off", "Recommend", "Initial", "InPlaceOnly", "Auto"}; }
 inline std::vector<std::string> Names(FindingPolicy) { return {"ByMode", "Act", "Report", "Off"}; }
+inline std::vector<std::string> Names(ServerPlacement) { return {"Any", "Spread", "Pack", "WithWorkers"}; }
+inline std::vector<std::string> Names(WorkerPlacement) { return {"Any", "Spread", "Pack"}; }
+inline std::vector<std::string> Names(ObjectiveKind) { return {"Time", "Cost", "TimeUnderBudget"}; }
 inline std::vector<std::string> Names(Transport) { return {"Authenticated", "Encrypted"}; }
 inline std::vector<std::string> Names(Direction) { return {"Minimize", "Maximize"}; }
 inline std::vector<std::string> Names(ResumeAt) { return {"Newest", "Best"}; }

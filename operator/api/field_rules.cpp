@@ -41,10 +41,16 @@ std::string CelAtMost(const std::string& least, const std::string& greatest) {
          CelQuantity(greatest) + ") <= 0";
 }
 
-// `target_of` gives the ResourceTarget of a job's spec.
-template <class TargetOf>
-void AddResourceRules(std::vector<FieldRule>& rules, const std::string& path, Unit unit, TargetOf target_of) {
-  const std::vector<std::string> members = {"min", "max", "target"};
+// The bounds of an amount, and one figure that is to lie between them.
+struct Amounts {
+  std::optional<int64_t> min, max, figure;
+};
+
+// `amounts_of` gives the Amounts of a job's spec; `figure` is the name of the third.
+template <class AmountsOf>
+void AddAmountRules(std::vector<FieldRule>& rules, const std::string& path, Unit unit, const std::string& figure,
+                    AmountsOf amounts_of) {
+  const std::vector<std::string> members = {"min", "max", figure};
   const int64_t least = unit == Unit::kMillicores ? kMillicoresMin : kMemoryMin;
   const std::string least_text = QuantityText(least, unit);
   std::string none_below;
@@ -55,8 +61,8 @@ void AddResourceRules(std::vector<FieldRule>& rules, const std::string& path, Un
   rules.push_back(
       {path, none_below, path + ": no figure may be below " + least_text, "", members,
        [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
-         const ResourceTarget& own = target_of(job.spec);
-         const std::optional<int64_t> figures[] = {own.min, own.max, own.target};
+         const Amounts own = amounts_of(job.spec);
+         const std::optional<int64_t> figures[] = {own.min, own.max, own.figure};
          for (size_t i = 0; i < members.size(); ++i) {
            if (!figures[i] || *figures[i] >= least) continue;
            problems.push_back({path + "." + members[i], QuantityText(*figures[i], unit), "at least " + least_text});
@@ -68,34 +74,37 @@ void AddResourceRules(std::vector<FieldRule>& rules, const std::string& path, Un
                    ".min",
                    {"min", "max"},
                    [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
-                     const ResourceTarget& own = target_of(job.spec);
+                     const Amounts own = amounts_of(job.spec);
                      if (!own.min || !own.max || *own.min <= *own.max) return;
                      problems.push_back({path + ".min", QuantityText(*own.min, unit),
                                          "at most " + path + ".max (" + QuantityText(*own.max, unit) + ")"});
                    }});
-  rules.push_back({path, "(" + CelAtMost("min", "target") + ") && (" + CelAtMost("target", "max") + ")",
-                   path + ": target lies outside min and max; change target, or widen min and max", ".target", members,
-                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
-                     const ResourceTarget& own = target_of(job.spec);
-                     if (!own.target || (own.min && own.max && *own.min > *own.max)) return;
-                     const std::string found = QuantityText(*own.target, unit);
-                     if (own.min && *own.target < *own.min) {
-                       problems.push_back({path + ".target", found,
+  rules.push_back({path, "(" + CelAtMost("min", figure) + ") && (" + CelAtMost(figure, "max") + ")",
+                   path + ": " + figure + " lies outside min and max; change " + figure + ", or widen min and max",
+                   "." + figure, members, [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const Amounts own = amounts_of(job.spec);
+                     if (!own.figure || (own.min && own.max && *own.min > *own.max)) return;
+                     const std::string found = QuantityText(*own.figure, unit);
+                     if (own.min && *own.figure < *own.min) {
+                       problems.push_back({path + "." + figure, found,
                                            "at least " + path + ".min (" + QuantityText(*own.min, unit) + ")"});
                      }
-                     if (own.max && *own.target > *own.max) {
-                       problems.push_back({path + ".target", found,
+                     if (own.max && *own.figure > *own.max) {
+                       problems.push_back({path + "." + figure, found,
                                            "at most " + path + ".max (" + QuantityText(*own.max, unit) + ")"});
                      }
                    }});
 }
 
 void AddResourcesRules(std::vector<FieldRule>& rules, const std::string& path, Role TrainingJobSpec::*member) {
-  AddResourceRules(rules, path + ".resources.cpu", Unit::kMillicores,
-                   [=](const TrainingJobSpec& spec) -> const ResourceTarget& { return (spec.*member).resources.cpu; });
-  AddResourceRules(
-      rules, path + ".resources.memory", Unit::kBytes,
-      [=](const TrainingJobSpec& spec) -> const ResourceTarget& { return (spec.*member).resources.memory; });
+  const auto add = [&](const char* name, Unit unit, ResourceTarget RoleResources::*resource) {
+    AddAmountRules(rules, path + ".resources." + name, unit, "target", [=](const TrainingJobSpec& spec) -> Amounts {
+      const ResourceTarget& own = (spec.*member).resources.*resource;
+      return {own.min, own.max, own.target};
+    });
+  };
+  add("cpu", Unit::kMillicores, &RoleResources::cpu);
+  add("memory", Unit::kBytes, &RoleResources::memory);
 }
 
 void AddSynchronizationRules(std::vector<FieldRule>& rules) {
@@ -138,6 +147,49 @@ void AddTuningRules(std::vector<FieldRule>& rules, const std::string& path, Knob
                      if (!knob.min || !knob.max || *knob.min <= *knob.max) return;
                      problems.push_back({path + ".min", std::to_string(*knob.min),
                                          "at most " + path + ".max (" + std::to_string(*knob.max) + ")"});
+                   }});
+}
+
+void AddCpuRules(std::vector<FieldRule>& rules, const std::string& path, AmountPolicy Tuning::*member) {
+  AddAmountRules(rules, path, Unit::kMillicores, "pinned", [=](const TrainingJobSpec& spec) -> Amounts {
+    const AmountPolicy& own = spec.tuning.*member;
+    return {own.min, own.max, own.pinned};
+  });
+}
+
+void AddObjectiveRules(std::vector<FieldRule>& rules) {
+  const std::string path = "spec.tuning.objective";
+  rules.push_back({path,
+                   "self.kind != 'TimeUnderBudget' || has(self.budget)",
+                   path + ": kind TimeUnderBudget needs budget, what the whole job may cost",
+                   ".budget",
+                   {"kind", "budget"},
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const TuningObjective& own = job.spec.tuning.objective;
+                     if (own.kind != ObjectiveKind::kTimeUnderBudget || own.budget) return;
+                     problems.push_back({path + ".budget", "nothing",
+                                         "with kind TimeUnderBudget a number above 0: what the whole job may cost"});
+                   }});
+  rules.push_back({path,
+                   "!has(self.budget) || self.budget > 0.0",
+                   path + ".budget must be above 0",
+                   ".budget",
+                   {"budget"},
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const auto& budget = job.spec.tuning.objective.budget;
+                     if (!budget || *budget > 0) return;
+                     problems.push_back({path + ".budget", Json(*budget).dump(), "a number above 0"});
+                   }});
+  rules.push_back({path,
+                   "self.coreHour >= 0.0 && self.gibHour >= 0.0 && self.coreHour + self.gibHour > 0.0",
+                   path + ": prices must not be negative, and one of coreHour and gibHour must be above 0",
+                   ".coreHour",
+                   {"coreHour", "gibHour"},
+                   [=](const TrainingJob& job, std::vector<FieldProblem>& problems) {
+                     const TuningObjective& own = job.spec.tuning.objective;
+                     if (own.core_hour >= 0 && own.gib_hour >= 0 && own.core_hour + own.gib_hour > 0) return;
+                     problems.push_back({path + ".coreHour", Json(own.core_hour).dump(),
+                                         "prices of at least 0, and one of coreHour and gibHour above 0"});
                    }});
 }
 
@@ -249,6 +301,9 @@ std::vector<FieldRule> MakeRules() {
   AddTuningRules(rules, "spec.tuning.workers", &Tuning::workers);
   AddTuningRules(rules, "spec.tuning.threads", &Tuning::threads);
   AddTuningRules(rules, "spec.tuning.slack", &Tuning::slack);
+  AddCpuRules(rules, "spec.tuning.workerCpu", &Tuning::worker_cpu);
+  AddCpuRules(rules, "spec.tuning.serverCpu", &Tuning::server_cpu);
+  AddObjectiveRules(rules);
   rules.push_back({"spec.security",
                    "self == oldSelf",
                    "spec.security cannot change while the job exists, because its processes must agree; delete the job "

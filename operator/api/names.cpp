@@ -61,4 +61,14 @@ bool IsDnsName(std::string_view text) {
   }
 }
 
+bool IsLabelKey(std::string_view text) {
+  const size_t slash = text.find('/');
+  if (slash != std::string_view::npos && (slash > kDnsNameMax || !IsDnsName(text.substr(0, slash)))) return false;
+  const std::string_view name = slash == std::string_view::npos ? text : text.substr(slash + 1);
+  const auto alphanumeric = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
+  if (name.empty() || name.size() > kDnsLabelMax) return false;
+  return alphanumeric(name.front()) && alphanumeric(name.back()) &&
+         std::ranges::all_of(name, [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
+}
+
 }  // namespace attune::api

@@ -11,11 +11,14 @@ namespace attune::api {
 // Pod names are <job>-worker-<index> and must be DNS labels (63 characters).
 inline constexpr size_t kJobNameMax = 50;
 inline constexpr size_t kDnsLabelMax = 63;
+inline constexpr size_t kDnsNameMax = 253;
 
 // Lower-case letters, digits and '-', beginning and ending with a letter or digit (RFC 1123).
 bool IsDnsLabel(std::string_view text);
 // One DNS label, or several joined by dots.
 bool IsDnsName(std::string_view text);
+// The key of a label: a name, perhaps behind a DNS name and '/'.
+bool IsLabelKey(std::string_view text);
 
 // The nearest of `known` by edits (a swap of neighbors counts one), if it is near enough to be meant.
 std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace attune::api {
 
@@ -19,6 +20,18 @@ struct RoleResources {
   ResourceTarget memory;  // bytes
 
   bool any() const { return cpu.any() || memory.any(); }
+};
+
+// What the pods of a role use of late, as their sidecars report.
+struct RoleUsage {
+  double cpu_cores = 0;            // of one pod, their mean
+  double cpu_limit_cores = 0;      // likewise; 0: none has a limit
+  double throttled = 0;            // share of the time that a limit of CPU held them up, their mean
+  std::string fullest;             // the pod nearest to its limit of memory
+  int64_t memory_bytes = 0;        // of that one
+  int64_t memory_limit_bytes = 0;  // 0: none
+
+  friend bool operator==(const RoleUsage&, const RoleUsage&) = default;
 };
 
 // Less than this cannot be asked for.

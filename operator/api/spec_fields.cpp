@@ -244,72 +244,30 @@ void AddSecurity(std::vector<Field>& fields) {
       "Authenticated"));
 }
 
-// Range and meaning of a knob come from its record; `least` and `greatest` say what an absent bound means.
-template <class PolicyLens>
-void AddKnob(std::vector<Field>& fields, const std::string& name, const std::string& least, const std::string& greatest,
-             PolicyLens policy) {
-  const tuner::KnobRecord& knob = *tuner::FindKnob(name);
-  const std::string path = "spec.tuning." + name;
-  fields.push_back(Default(Object(path, std::string(knob.effect)), Json::object()));
-  const auto add = [&](const char* member, const std::string& description, auto lens) {
-    fields.push_back(Range(Bound(path + "." + member, description, lens), knob.low, knob.high));
-  };
-  add(
-      "min", "Least value the tuner may choose; absent: " + least + ".", [policy](auto& job) -> auto& {
-        return policy(job).min;
-      });
-  add(
-      "max", "Greatest value the tuner may choose; absent: " + greatest + ".", [policy](auto& job) -> auto& {
-        return policy(job).max;
-      });
-  add(
-      "pinned", "Keep this value; the tuner looks for the best of the others.", [policy](auto& job) -> auto& {
-        return policy(job).pinned;
-      });
-}
-
-void AddTuning(std::vector<Field>& fields) {
-  fields.push_back(
-      Default(Object("spec.tuning", "Looks for the setting that finishes the running job soonest; docs/tuning.md."),
-              Json::object()));
-  fields.push_back(Default(
-      Bound("spec.tuning.mode",
-            "Off. Recommend: says what it would do and touches nothing. Initial: tries settings at the beginning, "
-            "then leaves the job alone. InPlaceOnly: changes nothing that needs other pods. Auto: all.",
-            LENS(spec.tuning.mode)),
-      "Off"));
-  fields.push_back(Default(
-      Bound("spec.tuning.paused", "Leave the setting as it is until this is false again.", LENS(spec.tuning.paused)),
-      false));
-  fields.push_back(Range(Default(Bound("spec.tuning.windowSeconds",
-                                       "Shortest time at a setting that is worth measuring; noisy jobs need more.",
-                                       LENS(spec.tuning.window_seconds)),
-                                 5),
-                         2, 3600));
-  AddKnob(fields, "servers", "that of spec.servers", "that of spec.servers, and at most 16", LENS(spec.tuning.servers));
-  AddKnob(fields, "workers", "that of spec.workers", "that of spec.workers, and at most 16", LENS(spec.tuning.workers));
-  AddKnob(fields, "threads", "1", "what the program offers, and at most 16", LENS(spec.tuning.threads));
-  AddKnob(fields, "slack", "0 if max is given, else the mode is not tuned",
-          "1000000 (Async) if min is given, else the mode is not tuned", LENS(spec.tuning.slack));
-  fields.push_back(Default(Object("spec.tuning.findings",
-                                  "What follows when a part of the job has a problem. Act: the operator does something "
-                                  "about it. Report: it is only reported. Off: neither. ByMode: as the mode allows."),
+void AddPlacement(std::vector<Field>& fields) {
+  constexpr int32_t kTopologyKeyMax = 317;  // a prefix of 253 characters, "/" and a name of 63
+  fields.push_back(Default(Object("spec.placement",
+                                  "Where pods are to be relative to each other. A preference, never a reason to stay "
+                                  "Pending; running pods move one at a time. May change during a run."),
                            Json::object()));
-  const auto add = [&](const char* name, const char* description, auto lens) {
-    fields.push_back(Default(Bound(std::string("spec.tuning.findings.") + name, description, lens), "ByMode"));
-  };
-  add("memory",
-      "Memory that grows towards its limit. Act: the limit is raised before it is reached, within "
-      "resources.memory.max. ByMode: Act in the modes Auto and InPlaceOnly, else Report.",
-      LENS(spec.tuning.findings.memory));
-  add("straggler",
-      "A worker that is slower than the others. Act: it is moved to another machine, if the job has pods on two. "
-      "ByMode: Act in mode Auto, else Report.",
-      LENS(spec.tuning.findings.straggler));
-  add("hotServer",
-      "A server that answers more than the others and has no cpu left. The operator reports it, also with Act; Off "
-      "silences it.",
-      LENS(spec.tuning.findings.hot_server));
+  fields.push_back(Default(Bound("spec.placement.servers",
+                                 "Any: where the scheduler puts them; running ones stay. Spread: as few as possible on "
+                                 "one machine. Pack: with as many pods of the job as possible. WithWorkers: on "
+                                 "machines where workers run.",
+                                 LENS(spec.placement.servers)),
+                           "Any"));
+  fields.push_back(Default(
+      Bound("spec.placement.workers", "Any, Spread or Pack, as for servers.", LENS(spec.placement.workers)), "Any"));
+  Field key = Default(Bound("spec.placement.topologyKey",
+                            "Label of nodes; those with the same value are one place for a pod that is made. Running "
+                            "pods move between machines, whatever it says.",
+                            LENS(spec.placement.topology_key)),
+                      kHostnameTopology);
+  key.pattern = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
+  key.pattern_words = "a label of nodes, such as kubernetes.io/hostname or topology.kubernetes.io/zone";
+  key.fits = IsLabelKey;
+  key.length_max = kTopologyKeyMax;
+  fields.push_back(key);
 }
 
 void AddModelAndRunPolicy(std::vector<Field>& fields) {
@@ -371,6 +329,7 @@ void AddSpec(std::vector<Field>& fields) {
                                "(OfferThreads); absent: as the program begins. May change during a run.",
                                LENS(spec.worker_threads)),
                          tuner::FindKnob("threads")->low, tuner::FindKnob("threads")->high));
+  AddPlacement(fields);
   AddModelAndRunPolicy(fields);
   AddSecurity(fields);
   AddTuning(fields);

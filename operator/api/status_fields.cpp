@@ -22,6 +22,40 @@ const JobResult& ResultOf(const TrainingJob& job) {
   [](auto& job) -> auto& { return ResultOf(job).member; }
 
 template <class RoleLens>
+void AddUsage(std::vector<Field>& fields, const std::string& path, RoleLens role) {
+  const auto usage = [role](auto& job) -> auto& {
+    auto& own = role(job).usage;
+    if constexpr (std::is_const_v<std::remove_reference_t<decltype(job)>>) {
+      static const RoleUsage kNone;
+      return own ? *own : kNone;
+    } else {
+      return own ? *own : own.emplace();
+    }
+  };
+  Field object = Object(path, "What its pods use of late, as their sidecars report.");
+  object.present = [role](const TrainingJob& job) { return role(job).usage.has_value(); };
+  fields.push_back(object);
+  fields.push_back(Bound(
+      path + ".cpuCores", "Of one pod, their mean.", [usage](auto& job) -> auto& { return usage(job).cpu_cores; }));
+  fields.push_back(Bound(
+      path + ".cpuLimitCores",
+      "Their limit, the mean; 0: none has one.", [usage](auto& job) -> auto& { return usage(job).cpu_limit_cores; }));
+  fields.push_back(Bound(
+      path + ".throttled",
+      "Share of the time that a limit of CPU held them up, the mean.", [usage](auto& job) -> auto& {
+        return usage(job).throttled;
+      }));
+  fields.push_back(OmitEmpty(Bound(
+      path + ".fullest",
+      "The pod nearest to its limit of memory.", [usage](auto& job) -> auto& { return usage(job).fullest; })));
+  fields.push_back(Bound(
+      path + ".memoryBytes", "Of that one.", [usage](auto& job) -> auto& { return usage(job).memory_bytes; }));
+  fields.push_back(Bound(
+      path + ".memoryLimitBytes",
+      "Likewise; 0: none.", [usage](auto& job) -> auto& { return usage(job).memory_limit_bytes; }));
+}
+
+template <class RoleLens>
 void AddRoleStatus(std::vector<Field>& fields, const std::string& path, RoleLens role) {
   fields.push_back(Object(path, "Counts of pods."));
   fields.push_back(Bound(
@@ -31,6 +65,7 @@ void AddRoleStatus(std::vector<Field>& fields, const std::string& path, RoleLens
       path + ".ready", "Pods that are ready.", [role](auto& job) -> auto& { return role(job).ready; }));
   fields.push_back(Bound(
       path + ".failed", "Failures so far.", [role](auto& job) -> auto& { return role(job).failed; }));
+  AddUsage(fields, path + ".usage", role);
 }
 
 void AddProgress(std::vector<Field>& fields) {

@@ -297,6 +297,9 @@ Json SynchronizationFields(SyncMode mode) {
 
 const char* ToString(Transport transport) { return transport == Transport::kEncrypted ? "Encrypted" : "Authenticated"; }
 
+std::string ToString(ServerPlacement rule) { return Names(rule).at(static_cast<size_t>(rule)); }
+std::string ToString(WorkerPlacement rule) { return Names(rule).at(static_cast<size_t>(rule)); }
+
 const char* ToString(TuningMode mode) {
   switch (mode) {
     case TuningMode::kOff:

@@ -11,9 +11,10 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
-#include "operator/api/finding_policies.h"
 #include "operator/api/move_status.h"
+#include "operator/api/placement.h"
 #include "operator/api/role_resources.h"
+#include "operator/api/tuning_policy.h"
 #include "operator/kube/object.h"
 
 namespace attune::api {
@@ -134,32 +135,6 @@ struct Security {
   Transport transport = Transport::kAuthenticated;
 };
 
-enum class TuningMode {
-  kOff,
-  kRecommend,    // says in the status what it would do, and touches nothing
-  kInitial,      // looks for a good setting at the beginning, then leaves it
-  kInPlaceOnly,  // changes only what needs no other pods
-  kAuto,
-};
-const char* ToString(TuningMode mode);
-
-// What the tuner may do with one knob (operator/tuner/space/knob.h).
-struct KnobPolicy {
-  std::optional<int32_t> min, max;  // absent: those of the role
-  std::optional<int32_t> pinned;    // this value and no other
-};
-
-// Who looks for the setting that finishes the job soonest, and how far it may go.
-struct Tuning {
-  TuningMode mode = TuningMode::kOff;
-  bool paused = false;
-  int64_t window_seconds = 5;  // shortest time at a setting that is worth measuring
-  KnobPolicy servers, workers, threads;
-  // How far apart workers may get (tuner::kSlackAsync: without bound). Not the tuner's to choose unless it has a range.
-  KnobPolicy slack;
-  FindingPolicies findings;
-};
-
 struct TrainingJobSpec {
   Goal goal;
   Data data;
@@ -167,6 +142,7 @@ struct TrainingJobSpec {
   Role servers;
   int32_t backups = 0;  // of each row, on other servers than its own: 0 or 1
   Role workers;
+  Placement placement;
   Model model;
   Checkpoint checkpoint;
   RunPolicy run_policy;
@@ -189,6 +165,7 @@ struct RoleStatus {
   int32_t replicas = 0;  // pods that exist and are not on their way out
   int32_t ready = 0;
   int32_t failed = 0;  // failures so far
+  std::optional<RoleUsage> usage = {};
 };
 
 // Slow-changing summary of telemetry.

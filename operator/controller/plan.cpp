@@ -4,6 +4,7 @@
 #include "operator/controller/actions/draft.h"
 #include "operator/controller/members/move.h"
 #include "operator/controller/members/move_planner.h"
+#include "operator/controller/members/placement_moves.h"
 #include "operator/controller/objects/job_policy.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
@@ -141,7 +142,7 @@ void PassOn(const PodMove& move, const Observed& observed, Now now, Draft& draft
     if (!is_meant || pod.index != move.index || !IsAlive(pod)) continue;
     const auto& last = observed.job.status.move;
     if (last && last->pod == pod.name && last->state != api::kMoved) return;
-    RequestMove(observed, pod, "", move.reason, now, draft);
+    RequestMove(observed, pod, move.to, move.reason, now, draft);
     return;
   }
 }
@@ -261,10 +262,8 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
                           .move = observed.job.status.move};
   // Nothing is made before the name of the job's Secret is on record.
   const bool naming = !verdict && NeedsSecretName(observed);
-  if (!naming) {
-    const bool ends = verdict || servers.goal_reached || servers.closed;
-    progression.move = NextMove(observed, FactsOfMoves(observed, servers, ends), options, now, draft);
-  }
+  const MoveFacts moves = FactsOfMoves(observed, servers, /*ends=*/verdict || servers.goal_reached || servers.closed);
+  if (!naming) progression.move = NextMove(observed, moves, options, now, draft);
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
     PlanShared(observed, servers, options, now, draft);
@@ -277,6 +276,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
     PlanTuning(observed, now, draft);
+    FollowPlacement(observed, moves, now, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");
     if (servers.finished > 0 || servers.goal_reached) {
       draft.Requeue(options.late_workers_grace, "end of the workers that came too late");

@@ -47,6 +47,12 @@ std::optional<double> Recent(const NodeTrace& trace, size_t count, double NodeWi
   return sum / static_cast<double>(count);
 }
 
+// Indices of pods have gaps once one has moved.
+int NodeOf(std::span<const NodeTrace> traces, size_t place) {
+  const NodeTrace& trace = traces[place];
+  return trace.empty() || trace.back().node < 0 ? static_cast<int>(place) : trace.back().node;
+}
+
 // True when `holds` is true of each of the last `count` windows.
 template <typename Predicate>
 bool Throughout(const NodeTrace& trace, size_t count, Predicate holds) {
@@ -71,8 +77,9 @@ std::vector<Finding> DetectHotServers(std::span<const NodeTrace> servers) {
     const bool hot = Throughout(servers[i], kHotWindows, [](const NodeWindow& w) { return w.cpu > kHotCpu; });
     if (!hot || servers.size() < 2 || requests[i] < kHotRatio * median) continue;
     const double ratio = requests[i] / std::max(median, 1e-9);
-    findings.push_back({Symptom::kHotServer, Remedy::kRelocateRows, static_cast<int>(i), ratio,
-                        "server " + std::to_string(i) + " answers " + Number(ratio) +
+    const int node = NodeOf(servers, i);
+    findings.push_back({Symptom::kHotServer, Remedy::kRelocateRows, node, ratio,
+                        "server " + std::to_string(node) + " answers " + Number(ratio) +
                             " times the median server's requests and has no CPU left; move rows away from it"});
   }
   if (findings.empty() && !servers.empty() && busy == servers.size())
@@ -102,8 +109,9 @@ std::vector<Finding> DetectStragglers(std::span<const NodeTrace> workers) {
     if (ratios[i].size() < kStraggleWindows) continue;
     const double least = *std::min_element(ratios[i].begin(), ratios[i].end());
     if (least < kStraggleRatio) continue;
-    findings.push_back({Symptom::kStragglingWorker, Remedy::kMovePod, static_cast<int>(i), Median(ratios[i]),
-                        "worker " + std::to_string(i) + " takes " + Number(Median(ratios[i])) +
+    const int node = NodeOf(workers, i);
+    findings.push_back({Symptom::kStragglingWorker, Remedy::kMovePod, node, Median(ratios[i]),
+                        "worker " + std::to_string(node) + " takes " + Number(Median(ratios[i])) +
                             " times as long for a step as the median worker; move it to another machine"});
   }
   return findings;
@@ -128,9 +136,10 @@ std::vector<Finding> DetectMemoryLimit(std::span<const NodeTrace> nodes, bool se
     // Growth within the noise of a nearly flat trace is none.
     const bool grows = slope * (recent.back().time - recent.front().time) > 0.02;
     if (now < kMemoryShare && !(grows && seconds < kMemorySeconds)) continue;
-    const std::string who = (servers ? "server " : "worker ") + std::to_string(n);
+    const int node = NodeOf(nodes, n);
+    const std::string who = (servers ? "server " : "worker ") + std::to_string(node);
     findings.push_back(
-        {Symptom::kMemoryLimit, servers ? Remedy::kMoreServers : Remedy::kMorePodMemory, static_cast<int>(n),
+        {Symptom::kMemoryLimit, servers ? Remedy::kMoreServers : Remedy::kMorePodMemory, node,
          now < kMemoryShare ? seconds : 0,
          who + " uses " + Percent(now) + " of its memory" +
              (grows && seconds < kMemorySeconds ? " and reaches the limit in " + Number(seconds) + " s" : "") +

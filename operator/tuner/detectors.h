@@ -40,6 +40,7 @@ struct NodeWindow {
   double requests = 0;      // per second, servers
   double step_seconds = 0;  // mean, workers, without waiting for the pace
   double wait_share = 0;    // of a step spent waiting for rows, workers
+  int node = -1;            // which server or worker; -1: by its place among the traces
 };
 using NodeTrace = std::vector<NodeWindow>;  // by time
 

@@ -151,6 +151,7 @@ class Tuner {
   std::vector<SettingBelief> Beliefs(size_t count) const;
   // Those that no other one beats in both time and cost, fastest first: what there is to choose from, at most `count`.
   std::vector<SettingBelief> Tradeoffs(size_t count) const;
+  double spent() const { return spent_; }  // so far, by the objective's prices
   Setting Incumbent() const;
   const std::vector<DecisionRecord>& records() const { return records_; }  // the last kRecordsMax
   const SearchSpace& space() const { return space_; }

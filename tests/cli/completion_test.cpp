@@ -35,7 +35,7 @@ std::string Suggest(const std::string& words, int current) {
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_THAT(Suggest("attune \"\"", 1),
               HasSubstr("run resume validate get describe report runs explain logs scale sync tune "
-                        "checkpoint move stop inspect export tuner version completion"));
+                        "checkpoint move spread pack stop inspect export tuner version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),
@@ -49,24 +49,26 @@ TEST(Completion, SuggestsCommandsJobsAndOptions) {
 }
 
 TEST(Completion, OffersWhatFitsAndNothingElse) {
-  const std::pair<const char*, const char*> kTable[] = {{"attune logs ser", "server\n"},
-                                                        {"attune sync b", "bsp\n"},
-                                                        {"attune move word2vec ser", "server-\n"},
-                                                        {"attune inspect word", "word2vec\n"},
-                                                        {"attune get -o \"\"", "json yaml name\n"},
-                                                        {"attune run -o \"\"", "json\n"},
-                                                        {"attune explain -o \"\"", "json\n"},
-                                                        {"attune run --tune in", "initial inplaceonly\n"},
-                                                        {"attune tune pause \"\"", "word2vec\n"},
-                                                        {"attune tune pin \"\"", "servers= workers= threads= slack=\n"},
-                                                        {"attune tune pin servers=2 \"\"", "word2vec\n"},
-                                                        {"attune tune pause word2vec \"\"", "\n"},
-                                                        {"attune stop word2vec \"\"", "\n"},
-                                                        {"attune run --name \"\"", "\n"},
-                                                        {"attune runs \"\"", "list show diff rm\n"},
-                                                        {"attune runs list \"\"", "\n"},
-                                                        {"attune runs diff \"\"", "word2vec\n"},
-                                                        {"attune runs diff a b \"\"", "\n"}};
+  const std::pair<const char*, const char*> kTable[] = {
+      {"attune logs ser", "server\n"},
+      {"attune sync b", "bsp\n"},
+      {"attune move word2vec ser", "server-\n"},
+      {"attune pack --only s", "servers\n"},
+      {"attune inspect word", "word2vec\n"},
+      {"attune get -o \"\"", "json yaml name\n"},
+      {"attune run -o \"\"", "json\n"},
+      {"attune explain -o \"\"", "json\n"},
+      {"attune run --tune in", "initial inplaceonly\n"},
+      {"attune tune pause \"\"", "word2vec\n"},
+      {"attune tune pin \"\"", "servers= workers= threads= slack= worker-cpu= server-cpu=\n"},
+      {"attune tune pin servers=2 \"\"", "word2vec\n"},
+      {"attune tune pause word2vec \"\"", "\n"},
+      {"attune stop word2vec \"\"", "\n"},
+      {"attune run --name \"\"", "\n"},
+      {"attune runs \"\"", "list show diff rm\n"},
+      {"attune runs list \"\"", "\n"},
+      {"attune runs diff \"\"", "word2vec\n"},
+      {"attune runs diff a b \"\"", "\n"}};
   for (const auto& [words, want] : kTable) {
     const std::string text = words;
     const auto current = static_cast<int>(std::count(text.begin(), text.end(), ' '));

@@ -60,7 +60,13 @@ TEST(Description, ShowsWhatPodsHaveAndWhatBecameOfTheirResize) {
     "metadata": {"name": "a", "namespace": "default", "creationTimestamp": "2027-01-15T08:01:00Z"},
     "spec": {"servers": {"resources": {"memory": {"max": "8Gi"}}},
              "workers": {"resources": {"cpu": {"min": "250m", "max": "4", "target": "2"}, "memory": {"min": "64Mi"}},
-                         "template": {"spec": {"containers": [{"name": "worker"}]}}}}})");
+                         "template": {"spec": {"containers": [{"name": "worker"}]}}},
+             "placement": {"servers": "WithWorkers"}},
+    "status": {"servers": {"usage": {"cpuCores": 0.05, "cpuLimitCores": 0, "throttled": 0, "fullest": "a-server-0",
+                                     "memoryBytes": 94371840, "memoryLimitBytes": 0}},
+               "workers": {"usage": {"cpuCores": 0.93, "cpuLimitCores": 1.5, "throttled": 0.12,
+                                     "fullest": "a-worker-1", "memoryBytes": 325058560,
+                                     "memoryLimitBytes": 1073741824}}}})");
   const auto pod = [](const char* role, const char* index, const char* asked, const char* actual,
                       const char* conditions) {
     kube::Json object = {{"metadata",

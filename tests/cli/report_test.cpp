@@ -77,6 +77,12 @@ TEST(RunHistory, ComesBackFromItsFile) {
   history.about = {{"machine", "2 cores"}};
   history.points[5].metrics = {{"held_out_loss", 3.21}};
   history.points[6].threads = 3;
+  history.points[8].worker_usage = api::RoleUsage{.cpu_cores = 0.9,
+                                                  .cpu_limit_cores = 1.5,
+                                                  .throttled = 0.12,
+                                                  .fullest = "",
+                                                  .memory_bytes = 300 << 20,
+                                                  .memory_limit_bytes = 1 << 30};
   const auto loaded = LoadHistory(SaveHistory(history));
   ASSERT_TRUE(loaded.ok());
   EXPECT_EQ(SaveHistory(*loaded), SaveHistory(history));
@@ -87,6 +93,8 @@ TEST(RunHistory, ComesBackFromItsFile) {
   EXPECT_EQ(loaded->points[6].threads, 3);
   EXPECT_EQ(loaded->points[7].steps, history.points[7].steps);
   EXPECT_EQ(loaded->points[7].epochs, history.points[7].epochs);
+  EXPECT_EQ(loaded->points[8].worker_usage, history.points[8].worker_usage);
+  EXPECT_FALSE(loaded->points[8].server_usage);
   EXPECT_EQ(loaded->workers, history.workers);
   EXPECT_EQ(loaded->points[7].worker_rates, history.points[7].worker_rates);
 }
@@ -120,6 +128,19 @@ TEST(RunHistory, OtherFilesAreRefused) {
   const auto odd = LoadHistory(R"({"format":1,"points":[7,[1,"x"]],"events":[3,{"time":5}],"results":[1]})");
   ASSERT_TRUE(odd.ok());
   EXPECT_EQ(odd->points.size(), 1U);
+}
+
+TEST(ReportPage, ShowsWhatPodsUseOfTheirLimits) {
+  RunHistory history = Recorded(120);
+  EXPECT_THAT(ReportPage(history), Not(HasSubstr("Cores of a worker"))) << "nothing was reported";
+  for (RunPoint& point : history.points) {
+    point.worker_usage = api::RoleUsage{.cpu_cores = 0.9, .cpu_limit_cores = 1, .fullest = "", .memory_bytes = 1 << 28};
+  }
+  const std::string page = ReportPage(history);
+  EXPECT_THAT(page, HasSubstr("Cores of a worker"));
+  EXPECT_THAT(page, HasSubstr("Memory of the fullest worker"));
+  EXPECT_THAT(page, HasSubstr(">limit<"));
+  EXPECT_THAT(page, Not(HasSubstr("Cores of a server")));
 }
 
 TEST(ReportPage, NeedsNothingFromOutside) {

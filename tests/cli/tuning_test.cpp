@@ -32,11 +32,18 @@ TEST(TuneRequest, EachWordChangesWhatItSays) {
   };
   EXPECT_EQ(patch("pause", ""), R"({"spec":{"tuning":{"paused":true}}})");
   EXPECT_EQ(patch("resume", ""), R"({"spec":{"tuning":{"paused":false}}})") << "what is pinned stays so";
-  EXPECT_EQ(patch("unpin", ""), R"({"spec":{"tuning":{"servers":{"pinned":null},"slack":{"pinned":null},)"
-                                R"("threads":{"pinned":null},"workers":{"pinned":null}}}})");
+  EXPECT_EQ(patch("unpin", ""), R"({"spec":{"tuning":{"serverCpu":{"pinned":null},"servers":{"pinned":null},)"
+                                R"("slack":{"pinned":null},"threads":{"pinned":null},"workerCpu":{"pinned":null},)"
+                                R"("workers":{"pinned":null}}}})");
   EXPECT_EQ(patch("unpin", "servers,slack"),
             R"({"spec":{"tuning":{"servers":{"pinned":null},"slack":{"pinned":null}}}})");
-  EXPECT_THAT(patch("unpin", "loss"), HasSubstr("\"loss\" cannot be pinned; servers, workers, threads and slack can"));
+  EXPECT_THAT(patch("unpin", "loss"),
+              HasSubstr("\"loss\" cannot be pinned; servers, workers, threads, slack, worker-cpu "
+                        "and server-cpu can"));
+  EXPECT_EQ(patch("pin", "worker-cpu=1500m"), R"({"spec":{"tuning":{"workerCpu":{"pinned":"1500m"}},)"
+                                              R"("workers":{"resources":{"cpu":{"target":"1500m"}}}}})");
+  EXPECT_EQ(patch("unpin", "worker-cpu"), R"({"spec":{"tuning":{"workerCpu":{"pinned":null}}}})");
+  EXPECT_THAT(patch("pin", "worker-memory=1Gi"), HasSubstr("\"worker-memory\" cannot be pinned"));
   EXPECT_EQ(patch("inPlaceOnly", ""), R"({"spec":{"tuning":{"mode":"InPlaceOnly"}}})");
   EXPECT_EQ(patch("pin", "servers=3"), R"({"spec":{"servers":{"replicas":3},"tuning":{"servers":{"pinned":3}}}})");
   EXPECT_EQ(patch("pin", "slack=bsp"), R"({"spec":{"synchronization":{"mode":"BSP","staleness":null},)"

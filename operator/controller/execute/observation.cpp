@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/os/random_seed.h"
 #include "operator/controller/execute/carrier.h"
+#include "operator/controller/members/placement_moves.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/machines.h"
@@ -115,7 +116,8 @@ void Observation::ObserveFailuresInARow() {
 
 void Observation::ObserveMachines() {
   // Without the right to read nodes the cache never does.
-  if (!NeedsMachines(observed_) || !from_.caches.nodes.HasSynced()) return;
+  const bool needed = NeedsMachines(observed_) || AsksForPlacement(observed_.job.spec.placement);
+  if (!needed || !from_.caches.nodes.HasSynced()) return;
   std::vector<ObservedPod> all;
   for (const kube::Snapshot& pod : from_.caches.pods.All()) all.push_back(ObservePod(*pod));
   observed_.machines = FreeMachines(from_.caches.nodes.All(), all);

@@ -1,9 +1,12 @@
-// On which machine a pod is made rather than on others, as a preferred affinity: kube-scheduler weighs it, and never
-// leaves a pod pending for it.
+// On which machine a pod is made rather than on others: near or away from other pods of its job as spec.placement says,
+// and on a certain machine when it moves. Preferences only: kube-scheduler weighs them, and never leaves a pod pending
+// for one.
 #pragma once
 
 #include <string>
 
+#include "operator/api/training_job.h"
+#include "operator/controller/observe/names.h"
 #include "operator/kube/object.h"
 
 namespace attune::controller {
@@ -15,5 +18,8 @@ struct PlacementPreference {
 
 // Beside what the template states.
 void AddPreference(kube::Json& pod, const PlacementPreference& preference);
+
+// What spec.placement asks of a pod of this role, beside what the template states. `spec` is that of the pod.
+void AddPlacement(kube::Json& spec, const api::TrainingJob& job, RoleName role);
 
 }  // namespace attune::controller

@@ -1,6 +1,7 @@
 #include "operator/controller/objects/pods.h"
 
 #include "operator/controller/objects/job_secret.h"
+#include "operator/controller/objects/placement_preference.h"
 #include "operator/controller/objects/pod_resources.h"
 #include "proto/contract.h"
 
@@ -322,6 +323,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   init.insert(init.begin(), Sidecar(job, role, index, options));
   AddVolumes(spec, job, options, role == RoleName::kServer);
   CompletePodSpec(spec, job, role, name);
+  AddPlacement(spec, job, role);
   return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};
 }
 

@@ -27,6 +27,7 @@ kube::Json SpecPatch(const JobSetting& setting);
 
 // One server or worker in its last window. Shares are of its own limit, 0..1 (a little more is possible).
 struct NodeFigures {
+  int32_t index = 0;  // of the pod: not 0..N-1 once one has moved
   double cpu = 0, memory = 0;
   double requests = 0;      // per second, of servers
   double step_seconds = 0;  // mean, of workers, without waiting for the pace
@@ -55,7 +56,14 @@ struct MemoryAlarm {
 struct PodMove {
   RoleName role = RoleName::kWorker;
   int32_t index = 0;
+  std::string to = {};  // a machine; "": any other
   std::string reason;
+};
+
+// A server on a machine without workers, and one with workers that has room for it.
+struct DistantServer {
+  int32_t index = 0;
+  std::string from, to;
 };
 
 // The platform has said that a pod never gets this limit of CPU where it is.
@@ -63,6 +71,11 @@ struct InfeasibleCpu {
   RoleName role = RoleName::kWorker;
   int32_t millicores = 0;
   std::string text;  // which pod, on which machine, in the kubelet's words
+};
+
+// What one pod takes of its machine, its helpers included.
+struct PodSize {
+  double cores = 0, gib = 0;
 };
 
 // What one look at the job shows. Counters may begin again when the operator does.
@@ -88,12 +101,16 @@ struct TuningInput {
   // As the coordinator counts them for the goal: these continue when the operator begins again.
   uint64_t job_steps = 0;
   double trained_seconds = 0;
+  std::optional<double> metric;  // that goal.targetMetric names, as it was reported last
+  uint64_t metric_reports = 0;   // of it, so far
+  PodSize server_pod, worker_pod;
   std::optional<double> staleness;
   std::optional<double> server_memory, worker_memory;       // fullest, share of its limit
   std::vector<NodeFigures> server_figures, worker_figures;  // of those that report, by index
   std::vector<PodMemory> pod_memory;                        // of those that report and have a limit
   std::optional<InfeasibleCpu> infeasible;                  // of the limits in `wanted`
   bool can_move_pods = false;                               // there is another machine for TuningOutput::moves
+  std::optional<DistantServer> distant_server;              // that may be moved; absent: none, or it may not
   int32_t failures = 0;                                     // of servers and workers so far
   std::string signature;                                    // jobs with equal ones are similar
   uint64_t seed = 1;

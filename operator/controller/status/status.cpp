@@ -12,6 +12,7 @@
 #include "operator/controller/status/progress.h"
 #include "operator/controller/status/readiness.h"
 #include "operator/controller/status/reconfiguring.h"
+#include "operator/controller/status/usage.h"
 #include "proto/metric_name.h"
 #include "proto/pod_number.h"
 #include "proto/sync_mode.h"
@@ -258,6 +259,8 @@ kube::Json Facts(TrainingJobStatus status) {
   const bool shown = status.progress.has_value();
   status.progress.reset();
   status.metrics.clear();
+  status.servers.usage.reset();
+  status.workers.usage.reset();
   kube::Json facts = api::ToJson(status);
   facts["progress shown"] = shown;
   return facts;
@@ -301,6 +304,10 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   // Whatever a kubelet says: it looks at a container, not at what the process does.
   status.servers.ready = std::max(0, status.servers.ready - silent(RoleName::kServer));
   status.workers.ready = std::max(0, status.workers.ready - silent(RoleName::kWorker));
+  if (!verdict) {
+    status.servers.usage = UsageOf(observed, RoleName::kServer, now);
+    status.workers.usage = UsageOf(observed, RoleName::kWorker, now);
+  }
   std::erase_if(status.conditions,
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired
   SetDataPlane(observed, servers, progression, status);

@@ -23,6 +23,34 @@ std::string Figure(double value) {
   return text.data();
 }
 
+// By what they report, more CPU or more servers would not help.
+bool IsStarvedByNetwork(const tuner::Finding& finding) {
+  return finding.symptom == tuner::Symptom::kStarvedWorkers && finding.remedy != tuner::Remedy::kMoreServers;
+}
+
+std::string NameOf(RoleName role, int32_t index) { return std::string(ToString(role)) + " " + std::to_string(index); }
+
+std::string Target(const PodMove& move) { return move.to.empty() ? "another machine" : move.to; }
+
+// Until it is taken up: the plan asks for one move at a time.
+PodMove AskAgain(const TuningInput& input, RoleName role, int32_t index) {
+  if (role == RoleName::kWorker) {
+    return {.role = role, .index = index, .reason = "its steps take longer than the others'"};
+  }
+  const bool known = input.distant_server && input.distant_server->index == index;
+  return {.role = role,
+          .index = index,
+          .to = known ? input.distant_server->to : "",
+          .reason = "workers wait for rows, and none of them runs on its machine"};
+}
+
+std::string WhatRemains(RoleName role, bool present) {
+  if (role == RoleName::kServer) {
+    return present ? "workers still wait for rows" : "workers do not wait for rows any more";
+  }
+  return present ? "it is still slower than the others" : "it is no slower than the others any more";
+}
+
 bool MayGrow(const PodMemory& memory) { return memory.max && memory.limit < *memory.max; }
 
 // What helps where the limit stays as it is.
@@ -46,13 +74,17 @@ bool ActsOnStragglers(const api::Tuning& tuning) {
   return Acts(tuning, tuning.findings.straggler, tuning.mode == api::TuningMode::kAuto);
 }
 
+bool ActsOnNetwork(const api::Tuning& tuning) {
+  return Acts(tuning, tuning.findings.network, tuning.mode == api::TuningMode::kAuto);
+}
+
 void FindingActions::Look(const TuningInput& input, const std::vector<tuner::Finding>& findings, bool may_act,
                           TuningOutput& output) {
   forecast_.Look(input.time, static_cast<double>(input.policy.window_seconds), input.pod_memory);
   CountSteps(input);
   JudgeRaises(input, output);
   LookAtMemory(input, may_act, output);
-  LookAtStragglers(input, findings, may_act, output);
+  LookAtMoves(input, findings, may_act, output);
 }
 
 void FindingActions::LookAtMemory(const TuningInput& input, bool may_act, TuningOutput& output) {
@@ -120,42 +152,68 @@ double FindingActions::StepsPerSecond() const {
   return to > from ? static_cast<double>(last - first) / (to - from) : 0;
 }
 
-FindingActions::Move* FindingActions::MoveOf(int32_t worker, double now) {
-  const auto found = std::ranges::find(moves_, worker, &Move::worker);
+FindingActions::Move* FindingActions::MoveOf(const PodMove& wanted, double now) {
+  const auto is_it = [&](const Move& move) { return move.role == wanted.role && move.index == wanted.index; };
+  const auto found = std::ranges::find_if(moves_, is_it);
   if (found != moves_.end()) return &*found;
   if (moves_.size() >= kActsMax) return nullptr;
-  moves_.push_back({.worker = worker, .since = now});
+  moves_.push_back({.role = wanted.role, .index = wanted.index, .since = now});
   return &moves_.back();
 }
 
-void FindingActions::LookAtStragglers(const TuningInput& input, const std::vector<tuner::Finding>& findings,
-                                      bool may_act, TuningOutput& output) {
-  const auto is_present = [&](int32_t worker) {
+std::vector<PodMove> FindingActions::Wanted(const TuningInput& input,
+                                            const std::vector<tuner::Finding>& findings) const {
+  std::vector<PodMove> wanted;
+  const bool no_server_helped = std::ranges::any_of(
+      moves_, [](const Move& move) { return move.role == RoleName::kServer && move.stage == Stage::kNoHelp; });
+  for (const tuner::Finding& finding : findings) {
+    if (finding.symptom == tuner::Symptom::kStragglingWorker && finding.node >= 0 && input.can_move_pods &&
+        ActsOnStragglers(input.policy)) {
+      wanted.push_back({.role = RoleName::kWorker, .index = finding.node, .reason = finding.text});
+    }
+    if (IsStarvedByNetwork(finding) && input.distant_server && !no_server_helped && ActsOnNetwork(input.policy)) {
+      const DistantServer& server = *input.distant_server;
+      wanted.push_back({.role = RoleName::kServer,
+                        .index = server.index,
+                        .to = server.to,
+                        .reason = "workers wait for rows " + Figure(100 * finding.value) +
+                                  " % of their time although servers have CPU left, and none of them runs on " +
+                                  server.from});
+    }
+  }
+  return wanted;
+}
+
+void FindingActions::LookAtMoves(const TuningInput& input, const std::vector<tuner::Finding>& findings, bool may_act,
+                                 TuningOutput& output) {
+  const auto is_present = [&](const Move& move) {
     return std::ranges::any_of(findings, [&](const tuner::Finding& finding) {
-      return finding.symptom == tuner::Symptom::kStragglingWorker && finding.node == worker;
+      return move.role == RoleName::kServer
+                 ? IsStarvedByNetwork(finding)
+                 : finding.symptom == tuner::Symptom::kStragglingWorker && finding.node == move.index;
     });
   };
-  for (Move& move : moves_) Follow(input, move, is_present(move.worker), output);
-  if (!ActsOnStragglers(input.policy) || !input.can_move_pods || !may_act || !input.settled) return;
+  for (Move& move : moves_) Follow(input, move, is_present(move), output);
+  if (!may_act || !input.settled) return;
   const auto in_progress = [](const Move& move) {
     return move.stage == Stage::kAsked || move.stage == Stage::kMeasuring;
   };
-  for (const tuner::Finding& finding : findings) {
-    if (finding.symptom != tuner::Symptom::kStragglingWorker || finding.node < 0) continue;
+  for (PodMove& wanted : Wanted(input, findings)) {
     if (std::ranges::any_of(moves_, in_progress)) return;
-    Move* move = MoveOf(finding.node, input.time);
+    Move* move = MoveOf(wanted, input.time);
     if (move == nullptr || move->stage == Stage::kNoHelp) continue;
     if (move->stage == Stage::kHelped) {
       if (input.time - move->since < kCoolDownSeconds) continue;
-      *move = {.worker = finding.node, .since = input.time};
+      *move = {.role = wanted.role, .index = wanted.index, .since = input.time};
     }
     if (input.time - move->since < kPatienceWindows * static_cast<double>(input.policy.window_seconds)) continue;
     move->stage = Stage::kAsked;
     move->since = input.time;
     move->rate_before = StepsPerSecond();
-    output.events.push_back({false, kEventFindingAct,
-                             "Moving worker " + std::to_string(finding.node) + " to another machine: " + finding.text});
-    output.moves.push_back({.role = RoleName::kWorker, .index = finding.node, .reason = finding.text});
+    output.events.push_back(
+        {false, kEventFindingAct,
+         "Moving " + NameOf(move->role, move->index) + " to " + Target(wanted) + ": " + wanted.reason});
+    output.moves.push_back(std::move(wanted));
   }
 }
 
@@ -171,8 +229,7 @@ void FindingActions::Follow(const TuningInput& input, Move& move, bool present, 
       move.begun = move.begun || !input.settled;
       if (!move.begun && waited < kAskSeconds) {
         if (!present) return;
-        return output.moves.push_back(
-            {.role = RoleName::kWorker, .index = move.worker, .reason = "its steps take longer than the others'"});
+        return output.moves.push_back(AskAgain(input, move.role, move.index));
       }
       if (!input.settled && waited < kSettleSeconds) return;
       move.stage = Stage::kMeasuring;
@@ -200,20 +257,19 @@ void FindingActions::Judge(const TuningInput& input, Move& move, bool present, T
   const bool helped = faster || !present;
   move.stage = helped ? Stage::kHelped : Stage::kNoHelp;
   move.since = input.time;
-  output.events.push_back(
-      {!helped, kEventFindingOutcome,
-       "Moving worker " + std::to_string(move.worker) + " to another machine " +
-           (helped ? "helped: " : "did not help: ") + Figure(move.rate_before) + " steps a second before, " +
-           Figure(after) + " after" +
-           (present ? ", and it is still slower than the others" : ", and it is no slower than the others any more") +
-           (helped ? "" : "; it is not moved for that again")});
+  output.events.push_back({!helped, kEventFindingOutcome,
+                           "Moving " + NameOf(move.role, move.index) + " to another machine " +
+                               (helped ? "helped: " : "did not help: ") + Figure(move.rate_before) +
+                               " steps a second before, " + Figure(after) + " after, and " +
+                               WhatRemains(move.role, present) + (helped ? "" : "; it is not moved for that again")});
 }
 
 std::string FindingActions::Save() const {
   Json all = Json::array();
   for (const Move& move : moves_) {
     if (move.stage == Stage::kSeen) continue;
-    all.push_back(Json::array({move.worker, static_cast<int>(move.stage), move.since, move.rate_before}));
+    all.push_back(Json::array({move.index, static_cast<int>(move.stage), move.since, move.rate_before,
+                               move.role == RoleName::kServer ? 1 : 0}));
   }
   return all.dump();
 }
@@ -222,12 +278,14 @@ FindingActions FindingActions::Load(const std::string& saved) {
   FindingActions actions;
   const Json all = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
   for (const Json& each : all.is_array() ? all : Json::array()) {
-    const bool fits = each.is_array() && each.size() == 4 && each[0].is_number_integer() &&
-                      each[1].is_number_integer() && each[2].is_number() && each[3].is_number();
+    const bool fits = each.is_array() && each.size() == 5 && each[0].is_number_integer() &&
+                      each[1].is_number_integer() && each[2].is_number() && each[3].is_number() &&
+                      each[4].is_number_integer();
     if (!fits || actions.moves_.size() >= kActsMax) continue;
     const int stage = each[1].get<int>();
     if (stage <= static_cast<int>(Stage::kSeen) || stage > static_cast<int>(Stage::kNoHelp)) continue;
-    actions.moves_.push_back({.worker = each[0].get<int32_t>(),
+    actions.moves_.push_back({.role = each[4].get<int>() == 1 ? RoleName::kServer : RoleName::kWorker,
+                              .index = each[0].get<int32_t>(),
                               .stage = static_cast<Stage>(stage),
                               .since = each[2].get<double>(),
                               .rate_before = each[3].get<double>()});

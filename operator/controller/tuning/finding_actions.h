@@ -6,6 +6,8 @@
 //   straggler  a worker is slower than the others: move it to another machine. Judged by the job's steps per second
 //              before and after. One at a time; what did not help is not done to that worker again, what did help not
 //              within kCoolDownSeconds.
+//   network    workers wait for rows although servers have CPU left: a server that runs on a machine without workers
+//              moves to one with workers. Judged likewise; once one such move did not help, no other is tried.
 //
 // A limit is not lowered again when it was not needed: it costs nothing while it is not used, and lowering it may end
 // the process. A move is not taken back either: that would be one more, to a machine that was the worse one.
@@ -44,9 +46,10 @@ class FindingActions {
 
  private:
   enum class Stage { kSeen, kAsked, kMeasuring, kHelped, kNoHelp };
-  // About one worker that straggles.
+  // About one pod that another machine may help: a worker that straggles, or a server far from the workers.
   struct Move {
-    int32_t worker = 0;
+    RoleName role = RoleName::kWorker;
+    int32_t index = 0;
     Stage stage = Stage::kSeen;
     double since = 0;        // of the stage
     bool begun = false;      // the job was not settled since it was asked for: the move is running, or done
@@ -62,11 +65,12 @@ class FindingActions {
 
   void LookAtMemory(const TuningInput& input, bool may_act, TuningOutput& output);
   void JudgeRaises(const TuningInput& input, TuningOutput& output);
-  void LookAtStragglers(const TuningInput& input, const std::vector<tuner::Finding>& findings, bool may_act,
-                        TuningOutput& output);
+  void LookAtMoves(const TuningInput& input, const std::vector<tuner::Finding>& findings, bool may_act,
+                   TuningOutput& output);
+  std::vector<PodMove> Wanted(const TuningInput& input, const std::vector<tuner::Finding>& findings) const;
   void Follow(const TuningInput& input, Move& move, bool present, TuningOutput& output);
   void Judge(const TuningInput& input, Move& move, bool present, TuningOutput& output);
-  Move* MoveOf(int32_t worker, double now);
+  Move* MoveOf(const PodMove& wanted, double now);
   void CountSteps(const TuningInput& input);
   double StepsPerSecond() const;  // over the last windows
 
@@ -80,5 +84,6 @@ class FindingActions {
 // spec.tuning: memory is raised without another pod, another machine needs one. Nothing acts while tuning is paused.
 bool ActsOnMemory(const api::Tuning& tuning);
 bool ActsOnStragglers(const api::Tuning& tuning);
+bool ActsOnNetwork(const api::Tuning& tuning);
 
 }  // namespace attune::controller

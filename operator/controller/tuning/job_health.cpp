@@ -18,6 +18,7 @@ bool IsSilenced(tuner::Symptom symptom, const api::FindingPolicies& policies) {
   constexpr auto kOff = api::FindingPolicy::kOff;
   return (symptom == tuner::Symptom::kMemoryLimit && policies.memory == kOff) ||
          (symptom == tuner::Symptom::kStragglingWorker && policies.straggler == kOff) ||
+         (symptom == tuner::Symptom::kStarvedWorkers && policies.network == kOff) ||
          (symptom == tuner::Symptom::kHotServer && policies.hot_server == kOff);
 }
 
@@ -31,12 +32,14 @@ void Append(const std::vector<NodeFigures>& figures, double time, std::vector<tu
   for (size_t i = 0; i < figures.size(); ++i) {
     const NodeFigures& now = figures[i];
     tuner::NodeTrace& trace = traces[i];
+    if (!trace.empty() && trace.back().node != now.index) trace.clear();  // another pod has its place
     trace.push_back({.time = time,
                      .cpu = now.cpu,
                      .memory = now.memory,
                      .requests = now.requests,
                      .step_seconds = now.step_seconds,
-                     .wait_share = now.wait_share});
+                     .wait_share = now.wait_share,
+                     .node = now.index});
     if (trace.size() > JobHealth::kWindowsKept) trace.erase(trace.begin());
   }
 }

@@ -1,8 +1,11 @@
 #include "operator/controller/tuning/job_space.h"
 
 #include <algorithm>
-#include <ranges>
+#include <cmath>
+#include <string>
 #include <utility>
+
+#include "operator/kube/quantity.h"
 
 namespace attune::controller {
 namespace {
@@ -21,33 +24,56 @@ tuner::KnobRange SlackRange(const api::KnobPolicy& policy) {
   return {.name = "slack", .low = std::min(policy.min.value_or(0), most), .high = most};
 }
 
-// Between the limits of one pod, which the present figure need not keep to.
-tuner::KnobRange CpuRange(const char* name, std::optional<int32_t> JobSetting::*cpu, const TuningInput& input) {
+// Between the limits of one pod, which the present figure need not keep to, narrowed by the policy; never empty.
+tuner::KnobRange CpuRange(const char* name, std::optional<int32_t> JobSetting::*cpu, const api::AmountPolicy& policy,
+                          const TuningInput& input) {
   const tuner::KnobRecord& knob = *tuner::FindKnob(name);
-  const int32_t high = std::clamp((input.high.*cpu).value_or(knob.high), knob.low, knob.high);
-  return {.name = name, .low = std::clamp((input.low.*cpu).value_or(knob.low), knob.low, high), .high = high};
+  const auto within = [&](int64_t value) {
+    return static_cast<int32_t>(std::clamp<int64_t>(value, knob.low, knob.high));
+  };
+  if (policy.pinned) return {.name = name, .low = within(*policy.pinned), .high = within(*policy.pinned)};
+  int64_t high = (input.high.*cpu).value_or(knob.high), low = (input.low.*cpu).value_or(knob.low);
+  if (policy.max) high = std::min(high, *policy.max);
+  if (policy.min) low = std::max(low, *policy.min);
+  return {.name = name, .low = within(std::min(low, high)), .high = within(high)};
 }
 
-std::vector<std::pair<const char*, std::optional<int32_t>>> Pins(const api::Tuning& policy) {
-  return {{"servers", policy.servers.pinned},
-          {"workers", policy.workers.pinned},
-          {"threads", policy.threads.pinned},
-          {"slack", policy.slack.pinned}};
+// "servers=2", each by the words of `attune tune pin`.
+std::vector<std::string> Pins(const api::Tuning& policy) {
+  std::vector<std::string> pins;
+  const auto add = [&](const char* knob, const std::optional<int32_t>& value) {
+    if (value) pins.push_back(std::string(knob) + "=" + tuner::ValueText(knob, *value));
+  };
+  const auto add_cpu = [&](const char* knob, const std::optional<int64_t>& value) {
+    if (value) pins.push_back(std::string(knob) + "=" + kube::FormatMillicores(*value));
+  };
+  add("servers", policy.servers.pinned);
+  add("workers", policy.workers.pinned);
+  add("threads", policy.threads.pinned);
+  add("slack", policy.slack.pinned);
+  add_cpu("worker-cpu", policy.worker_cpu.pinned);
+  add_cpu("server-cpu", policy.server_cpu.pinned);
+  return pins;
 }
 
 // "servers=2 and workers=4 are pinned, and nothing else of this job may change"
 std::string PinnedText(const api::Tuning& policy) {
   std::string text;
-  int count = 0;
-  for (const auto& [knob, value] : Pins(policy)) {
-    if (!value) continue;
-    text += (count++ == 0 ? "" : " and ") + std::string(knob) + "=" + tuner::ValueText(knob, *value);
-  }
-  return text + (count == 1 ? " is" : " are") + " pinned, and nothing else of this job may change";
+  const std::vector<std::string> pins = Pins(policy);
+  for (const std::string& pin : pins) text += (text.empty() ? "" : " and ") + pin;
+  return text + (pins.size() == 1 ? " is" : " are") + " pinned, and nothing else of this job may change";
 }
 
-bool AnyPinned(const api::Tuning& policy) {
-  return std::ranges::any_of(Pins(policy), [](const auto& pin) { return pin.second.has_value(); });
+tuner::ObjectiveKind KindOf(api::ObjectiveKind kind) {
+  switch (kind) {
+    case api::ObjectiveKind::kTime:
+      return tuner::ObjectiveKind::kTime;
+    case api::ObjectiveKind::kCost:
+      return tuner::ObjectiveKind::kCost;
+    case api::ObjectiveKind::kTimeUnderBudget:
+      return tuner::ObjectiveKind::kTimeUnderBudget;
+  }
+  return tuner::ObjectiveKind::kTime;
 }
 
 }  // namespace
@@ -89,14 +115,16 @@ tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max) {
   const JobSetting& now = input.wanted;
   // By name, as what is saved of a tuner lists them.
   if (now.server_millicores)
-    space.knobs.push_back(CpuRange("server_millicores", &JobSetting::server_millicores, input));
+    space.knobs.push_back(
+        CpuRange("server_millicores", &JobSetting::server_millicores, input.policy.server_cpu, input));
   space.knobs.push_back(fixed_servers
                             ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
                             : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers));
   if (now.slack) space.knobs.push_back(SlackRange(input.policy.slack));
   if (now.threads) space.knobs.push_back(RangeOf("threads", input.policy.threads, 1, threads_max, *now.threads));
   if (now.worker_millicores)
-    space.knobs.push_back(CpuRange("worker_millicores", &JobSetting::worker_millicores, input));
+    space.knobs.push_back(
+        CpuRange("worker_millicores", &JobSetting::worker_millicores, input.policy.worker_cpu, input));
   space.knobs.push_back(
       in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
                : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers));
@@ -121,14 +149,60 @@ std::optional<tuner::Ending> EndingOf(const TuningInput& input) {
   return ending;
 }
 
+std::optional<tuner::Goal> GoalOf(const TuningInput& input, const tuner::Ending& ending) {
+  tuner::Goal goal{.max_steps = ending.steps, .max_seconds = ending.seconds};
+  const api::TargetMetric& metric = input.goal.target_metric;
+  const bool falls = metric.direction == api::Direction::kMinimize;
+  if (input.goal.target_loss && *input.goal.target_loss > 0) {
+    goal.kind = tuner::GoalKind::kLoss;
+    goal.target = *input.goal.target_loss;
+    return goal;
+  }
+  if (!metric.name.empty() && metric.value && (!falls || *metric.value > 0)) {
+    goal.kind = tuner::GoalKind::kMetric;
+    goal.target = *metric.value;
+    goal.metric_falls = falls;
+    return goal;
+  }
+  if (!std::isfinite(ending.steps) && !std::isfinite(ending.seconds)) return std::nullopt;
+  return tuner::Goal{.kind = tuner::GoalKind::kSteps, .target = ending.steps, .max_seconds = ending.seconds};
+}
+
+tuner::Objective ObjectiveOf(const TuningInput& input, double spent) {
+  constexpr double kLeastBudget = 1e-6;  // of a budget that is used up: the least cost is looked for
+  const api::TuningObjective& wanted = input.policy.objective;
+  tuner::Objective objective;
+  objective.kind = KindOf(wanted.kind);
+  if (wanted.budget) objective.budget = std::max(*wanted.budget - spent, kLeastBudget);
+  const auto price = [&](const std::string& role, const PodSize& pod, bool cpu_is_knob) {
+    constexpr double kCoresUnknown = 1;  // of a pod that requests none
+    const double cores = pod.cores > 0 ? pod.cores : kCoresUnknown;
+    objective.prices.emplace_back(role + "s", (cpu_is_knob ? 0 : wanted.core_hour * cores) + wanted.gib_hour * pod.gib);
+    if (cpu_is_knob) objective.prices.emplace_back(role + "_millicores", wanted.core_hour);
+  };
+  price("server", input.server_pod, input.wanted.server_millicores.has_value());
+  price("worker", input.worker_pod, input.wanted.worker_millicores.has_value());
+  // Memory alone costs something, and no pod requests any: every setting costs the same.
+  const auto is_free = [](const auto& each) { return each.second <= 0; };
+  if (std::ranges::all_of(objective.prices, is_free)) objective.prices.clear();
+  return objective;
+}
+
+std::string ObjectiveKey(const api::TuningObjective& objective) {
+  if (objective.kind == api::ObjectiveKind::kTime) return "";
+  return "objective" + std::to_string(static_cast<int>(objective.kind)) + "-" + std::to_string(objective.core_hour) +
+         "-" + std::to_string(objective.gib_hour) + "-" + std::to_string(objective.budget.value_or(0)) + " ";
+}
+
 std::string WhyNothingToTry(const TuningInput& input) {
   const bool none_in_place = input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads &&
                              !input.wanted.slack && !input.wanted.worker_millicores && !input.wanted.server_millicores;
-  return AnyPinned(input.policy)
+  return !Pins(input.policy).empty()
              ? "nothing is left to try: " + PinnedText(input.policy) + "; `attune tune unpin` frees what is pinned"
          : none_in_place
              ? "this job has no knob that can be changed without other pods: its program offers no threads "
-               "(OfferThreads), spec.tuning.slack allows no other pace, and spec.workers.resources.cpu names no max"
+               "(OfferThreads), spec.tuning.slack allows no other pace, and neither spec.workers.resources.cpu nor "
+               "spec.tuning.workerCpu names a max"
              : "there is one allowed setting only: widen min and max of servers or workers, or the tuner's own ranges "
                "(spec.tuning)";
 }

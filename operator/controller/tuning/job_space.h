@@ -25,6 +25,15 @@ bool AllowsSlack(const TuningInput& input);
 // Of a job with one setting only: what holds it there, and what to do.
 std::string WhyNothingToTry(const TuningInput& input);
 
+// What the job is to reach: a loss, a metric, or so many steps, whichever its goal names first. `ending` bounds it.
+// Nothing where the tuner knows no such goal: none is named, or a falling metric is to reach 0 or less.
+std::optional<tuner::Goal> GoalOf(const TuningInput& input, const tuner::Ending& ending);
+// What better means, priced by what pods take now where the limit of CPU is no knob. `spent`: of the budget, by tuners
+// of this job before.
+tuner::Objective ObjectiveOf(const TuningInput& input, double spent);
+// Differs where another objective does: what a tuner has found holds for one.
+std::string ObjectiveKey(const api::TuningObjective& objective);
+
 // How much is left from now on, by every bound but the loss. Nothing: not known yet.
 std::optional<tuner::Ending> EndingOf(const TuningInput& input);
 

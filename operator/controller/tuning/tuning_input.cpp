@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "operator/controller/members/placement_moves.h"
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/directives.h"
@@ -27,6 +28,7 @@ NodeFigures FiguresOf(const telemetry::PodSample& pod) {
   const v1::ProcessUsage& usage = pod.usage;
   const double seconds = window.duration_seconds();
   NodeFigures figures;
+  figures.index = static_cast<int32_t>(pod.index);
   if (usage.cpu_limit_cores() > 0 && usage.window_seconds() > 0)
     figures.cpu = usage.cpu_seconds() / (usage.window_seconds() * usage.cpu_limit_cores());
   if (usage.window_seconds() > 0) figures.throttled = std::min(1.0, usage.throttled_seconds() / usage.window_seconds());
@@ -130,10 +132,36 @@ bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
   });
 }
 
+const api::AmountPolicy& CpuPolicyOf(const api::TrainingJob& job, RoleName role) {
+  return role == RoleName::kWorker ? job.spec.tuning.worker_cpu : job.spec.tuning.server_cpu;
+}
+
+// The mean of those that exist.
+PodSize SizeOf(const std::vector<const ObservedPod*>& pods) {
+  constexpr double kGibibyte = 1LL << 30;
+  PodSize size;
+  int count = 0;
+  for (const ObservedPod* pod : pods) {
+    if (pod == nullptr) continue;
+    ++count;
+    size.cores += pod->requests.cpu_cores;
+    size.gib += pod->requests.memory_bytes / kGibibyte;
+  }
+  return count > 0 ? PodSize{size.cores / count, size.gib / count} : size;
+}
+
+void AddMetric(const v1::JobWindow& window, TuningInput& input) {
+  for (const v1::JobMetric& metric : window.metrics()) {
+    if (metric.name() != input.goal.target_metric.name || !metric.has_value()) continue;
+    input.metric = metric.value();
+    input.metric_reports = metric.reports();
+  }
+}
+
 // The limit of CPU that the spec asks for; nothing where it gives the tuner no range, or pods have no limit.
 std::optional<int32_t> CpuOf(const api::TrainingJob& job, RoleName role, const std::vector<const ObservedPod*>& pods) {
-  const api::ResourceTarget& cpu = RoleOf(job, role).resources.cpu;
-  if (!cpu.max) return std::nullopt;
+  const api::AmountPolicy& policy = CpuPolicyOf(job, role);
+  if (!RoleOf(job, role).resources.cpu.max && !policy.max && !policy.pinned) return std::nullopt;
   const ResourceFigures stated = StatedFigures(job, role).cpu;
   // A resize adds no limit to a pod that was made without one.
   const bool limited = std::ranges::all_of(
@@ -152,7 +180,7 @@ void AddCpuKnobs(const Observed& observed, const ServersView& servers, const Wor
     if (!(input.wanted.*cpu)) return;
     const api::ResourceTarget& limits = RoleOf(observed.job, role).resources.cpu;
     if (limits.min) input.low.*cpu = ToInt(*limits.min);
-    input.high.*cpu = ToInt(*limits.max);
+    if (limits.max) input.high.*cpu = ToInt(*limits.max);
   };
   add(RoleName::kWorker, workers.by_index, &JobSetting::worker_millicores);
   add(RoleName::kServer, servers.by_index, &JobSetting::server_millicores);
@@ -191,6 +219,15 @@ std::string SignatureOf(const api::TrainingJob& job) {
   }
   constexpr size_t kSignatureBytesMax = 512;
   return signature.substr(0, kSignatureBytesMax);
+}
+
+// Only where the spec leaves it open where servers are.
+std::optional<DistantServer> DistantServerOf(const Observed& observed, const ServersView& servers) {
+  if (observed.job.spec.placement.servers != api::ServerPlacement::kAny) return std::nullopt;
+  const auto move = NextPlacementMove(observed, {.servers = api::ServerPlacement::kWithWorkers},
+                                      {.elastic = servers.elastic, .servers = servers.count, .serving = {}});
+  if (!move) return std::nullopt;
+  return DistantServer{.index = move->pod->index, .from = move->pod->node, .to = move->to};
 }
 
 // On another machine than this one there is a pod of the job already. Others are not looked for: to know what they have
@@ -233,7 +270,10 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.backups = job.spec.backups;
   input.elastic_servers = servers.elastic;
   AddCpuKnobs(observed, servers, workers, input);
+  input.server_pod = SizeOf(servers.by_index);
+  input.worker_pod = SizeOf(workers.by_index);
   input.can_move_pods = HasPodsOnTwoMachines(observed);
+  input.distant_server = DistantServerOf(observed, servers);
   const v1::JobWindow* window = CurrentWindow(observed);
   input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;
   if (window != nullptr) {
@@ -242,6 +282,7 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
     input.items_total = window->items_total();
     input.job_steps = window->steps();
     input.trained_seconds = window->trained_seconds();
+    AddMetric(*window, input);
     input.settled =
         servers.ready == input.wanted.servers && servers.leaving.empty() && workers.leaving.empty() &&
         !(job.status.move && job.status.move->state == api::kMoving) && workers.ready == input.wanted.workers &&

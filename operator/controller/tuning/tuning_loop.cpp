@@ -62,6 +62,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     for (const tuner::KnobRange& knob : space.knobs)
       key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
     // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
+    key += ObjectiveKey(input.policy.objective);
     if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
     if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
       Retire(output);
@@ -91,6 +92,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
 void TuningLoop::Retire(TuningOutput& output) {
   if (!tuner_) return;
   history_.Add(tuner_->Summary());
+  spent_ += tuner_->spent();
   if (!space_key_.ends_with(kRecommends)) {
     for (const tuner::DecisionRecord& record : tuner_->records()) {
       tuner::NamedRecord named = tuner::WithNames(record, tuner_->space());
@@ -114,8 +116,8 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   if (input.time - first_->time < window || input.steps == first_->steps) return false;
   const auto ending = EndingOf(input);
   if (!ending) return false;
-  const bool for_loss = input.goal.target_loss && *input.goal.target_loss > 0;
-  if (!for_loss && !std::isfinite(ending->steps) && !std::isfinite(ending->seconds)) return false;
+  const auto goal = GoalOf(input, *ending);
+  if (!goal) return false;
   const double per_second = static_cast<double>(input.steps - first_->steps) / (input.time - first_->time);
   const double left = std::min(ending->steps / per_second, ending->seconds);
   if (left < kShortJobWindows * window) {
@@ -127,12 +129,8 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   }
   tuner::JobDescription job;
   job.space = SpaceOf(input, threads_max_);
-  if (for_loss) {
-    job.goal = {.kind = tuner::GoalKind::kLoss, .target = *input.goal.target_loss, .max_steps = ending->steps};
-  } else {
-    job.goal = {.kind = tuner::GoalKind::kSteps, .target = ending->steps};
-  }
-  job.goal.max_seconds = ending->seconds;
+  job.goal = *goal;
+  job.objective = ObjectiveOf(input, spent_);
   job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
   job.window_seconds = window;
   // Where the mode is a knob, each setting says its own.
@@ -171,7 +169,7 @@ void TuningLoop::Learn(const TuningInput& input, tuner::PriorCache& priors) {
 }
 
 void TuningLoop::OpenWindow(const TuningInput& input, double begin) {
-  window_ = Window{begin, input.steps, input.loss_sum, input.loss_weight};
+  window_ = Window{begin, input.steps, input.loss_sum, input.loss_weight, input.metric_reports};
 }
 
 // What happened since the window was opened; steps count even when nothing else of them is worth knowing.
@@ -187,6 +185,8 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   report.steps = static_cast<double>(input.steps - window.steps);
   const double weight = input.loss_weight - window.loss_weight;
   if (weight > 0) report.loss_mean = (input.loss_sum - window.loss_sum) / weight;
+  // One value is one piece of news, however many windows pass until the next.
+  if (input.metric_reports != window.metric_reports) report.metric = input.metric;
   report.staleness = input.staleness;
   // Pods say how they are now: the last window of a change ends at the new setting and names the old one.
   if (!during_change || !input.settled) {

@@ -60,6 +60,7 @@ class TuningLoop {
     double begin = 0;
     uint64_t steps = 0;
     double loss_sum = 0, loss_weight = 0;
+    uint64_t metric_reports = 0;
   };
 
   void TakeKnobs(TuningInput& input);
@@ -106,6 +107,7 @@ class TuningLoop {
   uint64_t changes_ = 0, reported_ = 0;
   std::vector<tuner::NamedRecord> story_;  // of tuners before this one, oldest first, numbered from the job's begin
   uint64_t numbered_ = 0;                  // how many decisions they made: this one's numbers begin behind
+  double spent_ = 0;                       // by them, of the budget
   std::optional<tuner::Remaining> remaining_;
   std::optional<JobSetting> recommended_;
   std::optional<double> unsettled_since_;

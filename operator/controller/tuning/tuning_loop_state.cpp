@@ -108,6 +108,7 @@ std::string TuningLoop::Save() const {
                {"changes", changes_},
                {"told", reported_},
                {"numbered", numbered_},
+               {"spent", spent_},
                {"findings", findings_},
                {"acts", saved_acts_},
                {"ceiling", ToJson(next_ceiling_)},
@@ -184,6 +185,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     if (json.contains("ceiling")) read.next_ceiling_ = SettingFromJson(json.at("ceiling"));
     if (read.stage_ != Stage::kMoving) read.ceiling_ = read.next_ceiling_;
     read.numbered_ = json.value("numbered", uint64_t{0});
+    read.spent_ = json.value("spent", 0.0);
     read.story_ = LoadStory(kube::At(json, {"story"}));
     if (read.story_.size() > kStoryMax) read.story_.resize(kStoryMax);
     if (json.contains("tuner")) {

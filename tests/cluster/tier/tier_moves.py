@@ -1,10 +1,11 @@
-"""Checks of the cluster tier: a pod of a running job is given another machine."""
+"""Checks of the cluster tier: a pod of a running job is given another machine, on request and because the job needs it."""
 import json
 
-from tier_cluster import LeftOut, expect, get, items
+from tier_cluster import HERE, LeftOut, command, expect, get, items, say
 from tier_job import Job
 
-MOVED = "moved"
+MOVED, APART = "moved", "apart"
+SLOW_LINK = "20mbit"  # far less than the job would send
 
 
 def nodes():
@@ -15,8 +16,19 @@ def nodes():
             and "kwok.x-k8s.io/node" not in n["metadata"].get("annotations", {})]
 
 
+def prefer(template, node):
+    """Where its pods are made, if there is room: as a template may say it, and less than a move asks for."""
+    term = {"weight": 100, "preference": {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}}
+    template["spec"].setdefault("affinity", {})["nodeAffinity"] = {"preferredDuringSchedulingIgnoredDuringExecution": [term]}
+    return template
+
+
+def server_template():
+    return {"spec": {"containers": [{"name": "server", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}]}}
+
+
 def register(check, namespace):
-    moved = Job(MOVED, namespace)
+    moved, apart = Job(MOVED, namespace), Job(APART, namespace)
 
     def pod(name):
         return get("pod", name, "-n", namespace) or {}
@@ -50,3 +62,44 @@ def register(check, namespace):
         progress = moved.status().get("progress") or {}
         expect(not progress.get("reprocessedItems"), f"items were repeated: {json.dumps(progress)}")
         moved.delete()
+
+    def nodes_of(job, role):
+        found = items("pods", "-n", namespace, "-l", f"attune.dev/job={job.name},attune.dev/role={role}")
+        return sorted(p["spec"].get("nodeName", "?") for p in found if "deletionTimestamp" not in p["metadata"])
+
+    def rate(job):
+        return (job.status().get("progress") or {}).get("rate") or 0
+
+    @check("servers behind a slow link are moved to the workers' machine by the tuner, and training is faster", needs=["install"])
+    def servers_follow(run):
+        machines = nodes()
+        if len(machines) < 2:
+            raise LeftOut(f"the cluster has one machine that takes pods: {machines}")
+        far, near = machines[0], machines[1]
+        command(HERE / "shape", far.rsplit("-", 1)[-1].removeprefix("node"), SLOW_LINK)
+        try:
+            apart.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 240},
+                                  "servers": {"replicas": 2, "template": prefer(server_template(), far)},
+                                  "workers": {"replicas": 2, "template": prefer(apart.example()["spec"]["workers"]["template"], near)},
+                                  "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"pinned": 2}, "workers": {"pinned": 2}}})
+            apart.await_("training", 90, lambda state: rate(apart) > 0)
+            expect(nodes_of(apart, "server") == [far, far] and nodes_of(apart, "worker") == [near, near],
+                   f"servers on {nodes_of(apart, 'server')}, workers on {nodes_of(apart, 'worker')}")
+            apart.await_("a finding that is acted on", 60, lambda state: "FindingActedOn" in apart.reasons())
+            slow = rate(apart)
+            apart.await_("servers beside the workers", 120, lambda state: nodes_of(apart, "server") == [near, near])
+            apart.await_("twice the rate", 60, lambda state: rate(apart) > 2 * slow)
+            say(f"    {slow:.0f} -> {rate(apart):.0f} samples a second; workers on {nodes_of(apart, 'worker')}")
+            expect("PodMoved" in apart.reasons(), "no Event says that a server moved")
+        finally:
+            command(HERE / "shape", far.rsplit("-", 1)[-1].removeprefix("node"), "off")
+
+    @check("what the spec asks of placement is carried out on running pods, one at a time", needs=["servers_follow"])
+    def pods_are_spread(run):
+        said = apart.attune(run.build, "spread", APART, "--only", "workers")
+        expect("workers Any -> Spread" in said, f"attune spread says: {said}")
+        apart.await_("workers on two machines", 90, lambda state: len(set(nodes_of(apart, "worker"))) == 2)
+        apart.attune(run.build, "pack", APART)
+        apart.await_("all pods on one machine", 120, lambda state: len(set(nodes_of(apart, "worker") + nodes_of(apart, "server"))) == 1)
+        apart.trains_on()
+        apart.delete()

@@ -51,7 +51,10 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token", "transport": "Encrypted"},
     "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
                "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000},
-               "findings": {"memory": "Act", "straggler": "Report", "hotServer": "Off"}},
+               "workerCpu": {"min": "250m", "max": "4"}, "serverCpu": {"pinned": "2"},
+               "objective": {"kind": "TimeUnderBudget", "coreHour": 0.04, "gibHour": 0.005, "budget": 20},
+               "findings": {"memory": "Act", "straggler": "Report", "network": "Report", "hotServer": "Off"}},
+    "placement": {"servers": "WithWorkers", "workers": "Pack", "topologyKey": "topology.kubernetes.io/zone"},
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7",
                    "resumeAt": "Best", "best": {"metric": "recall", "direction": "Maximize"}},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All",
@@ -78,7 +81,19 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.tuning.slack.min, 0);
   EXPECT_EQ(spec.tuning.findings.memory, FindingPolicy::kAct);
   EXPECT_EQ(spec.tuning.findings.straggler, FindingPolicy::kReport);
+  EXPECT_EQ(spec.tuning.worker_cpu.min, 250);
+  EXPECT_EQ(spec.tuning.worker_cpu.max, 4000);
+  EXPECT_EQ(spec.tuning.server_cpu.pinned, 2000);
+  EXPECT_EQ(spec.tuning.objective.kind, ObjectiveKind::kTimeUnderBudget);
+  EXPECT_EQ(spec.tuning.objective.core_hour, 0.04);
+  EXPECT_EQ(spec.tuning.objective.gib_hour, 0.005);
+  EXPECT_EQ(spec.tuning.objective.budget, 20);
+  EXPECT_EQ(spec.tuning.findings.network, FindingPolicy::kReport);
   EXPECT_EQ(spec.tuning.findings.hot_server, FindingPolicy::kOff);
+  EXPECT_EQ(spec.placement.servers, ServerPlacement::kWithWorkers);
+  EXPECT_EQ(spec.placement.workers, WorkerPlacement::kPack);
+  EXPECT_EQ(spec.placement.topology_key, "topology.kubernetes.io/zone");
+  EXPECT_EQ(ParseTrainingJob(MinimalJob()).job.spec.placement.servers, ServerPlacement::kAny);
   EXPECT_EQ(ParseTrainingJob(MinimalJob()).job.spec.tuning.findings.memory, FindingPolicy::kByMode);
   EXPECT_EQ(FromManifest(spec.synchronization), SyncMode::Ssp(4));
   for (const SyncMode mode : {SyncMode::Async(), SyncMode::Bsp(), SyncMode::Ssp(4)}) {

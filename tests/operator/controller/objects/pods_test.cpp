@@ -147,6 +147,40 @@ TEST(PodsTest, AUsersTemplateIsCompletedNotOverruled) {
   EXPECT_EQ(pod["spec"]["containers"].size(), 2U);
 }
 
+TEST(PodsTest, PlacementIsAPreferenceAndNeverARequirement) {
+  using api::ServerPlacement, api::WorkerPlacement;
+  api::TrainingJob job = MakeTrainingJob("w").Build();
+  EXPECT_FALSE(Server(job)["spec"].contains("affinity"));
+  EXPECT_FALSE(Server(job)["spec"].contains("topologySpreadConstraints"));
+  job.spec.placement = {.servers = ServerPlacement::kWithWorkers, .workers = WorkerPlacement::kSpread};
+  const auto near = [](const Json& pod) {
+    return At(pod, {"spec", "affinity", "podAffinity", "preferredDuringSchedulingIgnoredDuringExecution"});
+  };
+  ASSERT_EQ(near(Server(job)).size(), 1U);
+  EXPECT_EQ(near(Server(job))[0]["podAffinityTerm"]["topologyKey"], "kubernetes.io/hostname");
+  EXPECT_EQ(near(Server(job))[0]["podAffinityTerm"]["labelSelector"]["matchLabels"],
+            Json({{contract::kLabelJobUid, job.uid}, {contract::kLabelRole, "worker"}}));
+  EXPECT_EQ(near(Worker(job))[0]["podAffinityTerm"]["labelSelector"]["matchLabels"][contract::kLabelRole], "server");
+  const Json spread = Worker(job)["spec"]["topologySpreadConstraints"];
+  ASSERT_EQ(spread.size(), 1U);
+  EXPECT_EQ(spread[0]["whenUnsatisfiable"], "ScheduleAnyway");
+  EXPECT_EQ(Worker(job).dump().find("required"), std::string::npos);
+  job.spec.placement = {.servers = ServerPlacement::kPack, .workers = WorkerPlacement::kPack, .topology_key = "zone"};
+  EXPECT_EQ(near(Worker(job))[0]["podAffinityTerm"]["topologyKey"], "zone");
+  EXPECT_EQ(near(Worker(job))[0]["podAffinityTerm"]["labelSelector"]["matchLabels"].size(), 1U) << "any of the job";
+}
+
+TEST(PodsTest, ATemplatesOwnSpreadStays) {
+  const Json own = {{"maxSkew", 3}, {"topologyKey", "kubernetes.io/hostname"}, {"whenUnsatisfiable", "DoNotSchedule"}};
+  api::TrainingJob job = MakeTrainingJob("w")
+                             .WorkerTemplate({{"spec",
+                                               {{"topologySpreadConstraints", Json::array({own})},
+                                                {"containers", Json::array({{{"name", "worker"}, {"image", "x"}}})}}}})
+                             .Build();
+  job.spec.placement.workers = api::WorkerPlacement::kSpread;
+  EXPECT_EQ(Worker(job)["spec"]["topologySpreadConstraints"], Json::array({own}));
+}
+
 TEST(PodsTest, CertificatesAndTokenGoToTheRolesOwnContainerOnly) {
   const auto job = MakeTrainingJob("w").Security("w-tls", "w-token").Build();
   for (const auto& [pod, role] : {std::pair(Server(job), "server"), std::pair(Worker(job), "worker")}) {

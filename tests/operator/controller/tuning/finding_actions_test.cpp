@@ -37,9 +37,14 @@ class FindingActionsTest : public ::testing::Test {
     if (straggles_) {
       findings.push_back({tuner::Symptom::kStragglingWorker, tuner::Remedy::kMovePod, 1, 3, "worker 1 takes 3 times"});
     }
+    if (starves_) {
+      findings.push_back({tuner::Symptom::kStarvedWorkers,
+                          servers_busy_ ? tuner::Remedy::kMoreServers : tuner::Remedy::kTellUser, -1, 0.7, "starved"});
+    }
     TuningOutput output;
     actions_.Look(input_, findings, may_act_, output);
     moves_ += output.moves.size();
+    if (!output.moves.empty()) last_move_ = output.moves.back();
     raises_ += output.raise_memory.size();
     for (const auto& event : output.events) events_ += event.reason + ": " + event.note + "\n";
     return output;
@@ -65,7 +70,8 @@ class FindingActionsTest : public ::testing::Test {
   FindingActions actions_;
   std::string events_;
   double rate_ = 100;
-  bool straggles_ = false, may_act_ = true;
+  bool straggles_ = false, starves_ = false, servers_busy_ = false, may_act_ = true;
+  PodMove last_move_;
   size_t moves_ = 0, raises_ = 0;
 };
 
@@ -128,9 +134,67 @@ TEST_F(FindingActionsTest, AnotherOperatorAsksForNothingTwice) {
   input_.steps = 0;
   Windows(200);
   EXPECT_EQ(moves_, asked);
-  for (const char* damaged : {"", "{", "[[1]]", "[[1,99,0,0]]", "[\"x\", null]"}) {
+  for (const char* damaged : {"", "{", "[[1]]", "[[1,99,0,0,0]]", "[[1,2,0,0]]", "[\"x\", null]"}) {
     EXPECT_EQ(FindingActions::Load(damaged).Save(), "[]") << damaged;
   }
+}
+
+TEST_F(FindingActionsTest, AServerFarFromTheWorkersIsMovedToThem) {
+  input_.distant_server = DistantServer{.index = 1, .from = "node-1", .to = "node-2"};
+  Windows(10);
+  starves_ = true;
+  Windows(4);
+  EXPECT_THAT(events_, HasSubstr("FindingActedOn: Moving server 1 to node-2: workers wait for rows 70 % of their time "
+                                 "although servers have CPU left, and none of them runs on node-1"));
+  EXPECT_EQ(last_move_.role, RoleName::kServer);
+  EXPECT_EQ(last_move_.index, 1);
+  EXPECT_EQ(last_move_.to, "node-2");
+  input_.distant_server = DistantServer{.index = 0, .from = "node-1", .to = "node-2"};
+  Move();
+  rate_ = 140;
+  Windows(8);
+  EXPECT_THAT(events_, HasSubstr("Moving server 1 to another machine helped: 100 steps a second before, 140 after, and "
+                                 "workers still wait for rows"));
+  Windows(3);
+  EXPECT_EQ(last_move_.index, 0) << "the other one is far away, too";
+  input_.distant_server.reset();
+  Move();
+  starves_ = false;
+  rate_ = 200;
+  Windows(8);
+  EXPECT_THAT(events_, HasSubstr("Moving server 0 to another machine helped"));
+  EXPECT_EQ(FindingActions::Load(actions_.Save()).Save(), actions_.Save());
+}
+
+TEST_F(FindingActionsTest, OnceAServerNearTheWorkersDidNotHelpNoOtherIsMoved) {
+  input_.distant_server = DistantServer{.index = 1, .from = "node-1", .to = "node-2"};
+  starves_ = true;
+  Windows(6);
+  Move();
+  input_.distant_server->index = 0;
+  Windows(8);
+  EXPECT_THAT(events_, HasSubstr("Moving server 1 to another machine did not help"));
+  const size_t asked = moves_;
+  Windows(100);
+  EXPECT_EQ(moves_, asked);
+}
+
+TEST_F(FindingActionsTest, NoServerIsMovedWhereThatIsNotTheCauseOrNotAllowed) {
+  starves_ = true;
+  Windows(20);
+  EXPECT_EQ(moves_, 0u) << "every server runs beside workers";
+  input_.distant_server = DistantServer{.index = 1, .from = "node-1", .to = "node-2"};
+  servers_busy_ = true;
+  Windows(20);
+  EXPECT_EQ(moves_, 0u) << "servers have no CPU left";
+  servers_busy_ = false;
+  input_.policy.mode = api::TuningMode::kInPlaceOnly;
+  Windows(20);
+  EXPECT_EQ(moves_, 0u) << "another pod is needed";
+  input_.policy.mode = api::TuningMode::kAuto;
+  input_.policy.findings.network = api::FindingPolicy::kReport;
+  Windows(20);
+  EXPECT_EQ(moves_, 0u);
 }
 
 TEST_F(FindingActionsTest, MemoryIsRaisedBeforeTheLimitAndTheOutcomeIsTheUse) {

@@ -21,6 +21,9 @@ class HealthTest : public ::testing::Test {
     input_.training = input_.settled = true;
     input_.server_figures.assign(2, {.cpu = 0.3, .memory = 0.4, .requests = 100});
     input_.worker_figures.assign(3, {.cpu = 0.8, .memory = 0.3, .step_seconds = 0.1, .wait_share = 0.1});
+    for (std::vector<NodeFigures>* figures : {&input_.server_figures, &input_.worker_figures}) {
+      for (size_t i = 0; i < figures->size(); ++i) (*figures)[i].index = static_cast<int32_t>(i);
+    }
   }
 
   void Window(std::optional<double> loss) {
@@ -75,6 +78,27 @@ TEST_F(HealthTest, AStragglerIsToldOnceWithItsRungAndAgainWhenItIsGone) {
   ASSERT_EQ(events_.size(), 2u) << Events();
   EXPECT_FALSE(events_[1].warning);
   EXPECT_THAT(events_[1].note, HasSubstr("No longer: worker 1"));
+}
+
+TEST_F(HealthTest, APodIsNamedByItsIndexAndNotByItsPlace) {
+  input_.worker_figures[0].index = 1;
+  input_.worker_figures[1].index = 2;
+  input_.worker_figures[2].index = 5;
+  input_.worker_figures[1].step_seconds = 0.35;
+  Windows(10);
+  ASSERT_EQ(events_.size(), 1u) << Events();
+  EXPECT_THAT(events_[0].note, HasSubstr("worker 2 takes 3.5 times"));
+  EXPECT_EQ(health_.findings().front().node, 2);
+}
+
+TEST_F(HealthTest, AnotherPodInTheSamePlaceDoesNotInheritItsPast) {
+  input_.worker_figures[1].step_seconds = 0.35;
+  Windows(static_cast<int>(tuner::kStraggleWindows) - 1);
+  input_.worker_figures[1].index = 7;
+  Windows(1);
+  EXPECT_THAT(Present(), IsEmpty()) << "worker 7 has been slow for one window";
+  Windows(static_cast<int>(tuner::kStraggleWindows) - 1);
+  EXPECT_THAT(Present(), ElementsAre("StragglingWorker"));
 }
 
 TEST_F(HealthTest, WhatComesAndGoesIsNotToldEveryTime) {

@@ -63,6 +63,21 @@ TEST(JobSpaceTest, EachKnobHasTheRangeThatItsRoleAndThePolicyAllow) {
          input.wanted.threads = 2;
        },
        "servers 2-2 threads 1-8 workers 3-3 at 2 2 3"},
+      {"limits of CPU that the policy narrows",
+       [](TuningInput& input) {
+         input.wanted.worker_millicores = 500;
+         input.high.worker_millicores = 4000;
+         input.policy.worker_cpu = {.min = 300, .max = 2000, .pinned = {}};
+       },
+       "servers 1-16 worker_millicores 300-2000 workers 1-16 at 2 500 3"},
+      {"a limit of CPU that only the policy bounds, and one that is pinned",
+       [](TuningInput& input) {
+         input.wanted.worker_millicores = 500;
+         input.wanted.server_millicores = 500;
+         input.policy.worker_cpu.max = 2000;
+         input.policy.server_cpu.pinned = 750;
+       },
+       "server_millicores 750-750 servers 1-16 worker_millicores 50-2000 workers 1-16 at 500 2 500 3"},
       {"limits of CPU, each between its bounds",
        [](TuningInput& input) {
          input.wanted.worker_millicores = 500;

@@ -125,6 +125,44 @@ TEST(TuningLoop, FindsAMuchBetterSettingAndTellsTheStory) {
   EXPECT_LT(job.last.status.state.size(), TuningLoop::kStateBytesMax);
 }
 
+// Per step, where each pod costs the same for an hour.
+double Cost(const JobSetting& at) { return (at.servers + at.workers) / Rate(at); }
+
+TEST(TuningLoop, TheObjectiveDecidesBetweenTimeAndCost) {
+  double cheapest = 1e9;
+  for (int servers = 1; servers <= 4; ++servers) {
+    for (int workers = 1; workers <= 8; ++workers) cheapest = std::min(cheapest, Cost({servers, workers}));
+  }
+  std::map<api::ObjectiveKind, JobSetting> found;
+  for (const auto kind : {api::ObjectiveKind::kTime, api::ObjectiveKind::kCost}) {
+    FormulaJob job(api::TuningMode::kAuto);
+    job.input.wanted = job.actual = {4, 8};
+    job.input.policy.objective.kind = kind;
+    job.Run(900);
+    found[kind] = job.input.wanted;
+    if (kind == api::ObjectiveKind::kCost) {
+      EXPECT_LE(Cost(found[kind]), 1.1 * cheapest) << job.events;
+    }
+  }
+  EXPECT_GT(Rate(found[api::ObjectiveKind::kTime]), 1.5 * Rate(found[api::ObjectiveKind::kCost]));
+}
+
+TEST(TuningLoop, AMetricIsAGoalLikeALoss) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.goal = {.target_metric = {.name = "held_out_loss", .value = 0.05, .direction = api::Direction::kMinimize}};
+  for (int second = 0; second < 600; ++second) {
+    const uint64_t reports = job.input.job_steps / 500;
+    if (reports > job.input.metric_reports) {
+      job.input.metric_reports = reports;
+      job.input.metric = 1 / (1 + static_cast<double>(job.input.job_steps) / 5000);
+    }
+    job.Tick();
+  }
+  EXPECT_EQ(job.last.status.stage, "Keeping") << job.last.status.message;
+  EXPECT_GT(Rate(job.input.wanted), 2.0 * Rate({1, 1})) << job.events;
+  EXPECT_TRUE(job.last.status.remaining_seconds.has_value());
+}
+
 // Numbers of pods are fixed: the limit of CPU is all there is, and one look at the throttling says where to go.
 TEST(TuningLoop, ThrottledWorkersAreGivenTheCoresTheyWantAndNoMore) {
   for (const int32_t begin : {250, 4000}) {
