@@ -49,6 +49,7 @@ const std::vector<Rule>& Rules() {
       {"ps/core/server/",
        {"base/", "ps/store/", "ps/core/mutations.h", "ps/core/protocol/", "ps/core/link/", "ps/core/membership/",
         "ps/core/rows/"}},
+      {"ps/core/coordinator/balance/", {"base/", "ps/core/protocol/", "ps/core/membership/"}},
       {"ps/core/coordinator/state/",
        {"base/", "ps/core/mutations.h", "ps/core/protocol/", "ps/core/link/", "ps/core/membership/",
         "ps/core/progress/", "ps/core/coordinator/coordinator_commands.h", "ps/core/coordinator/coordinator_io.h"}},

@@ -72,6 +72,7 @@ void CoordinatorCore::SkipPause(CoordinatorOutputs& out) {
   checkpoints_.SkipPause(pause);
   inquiry_.SkipPause(pause);
   pace_.SkipPause(pause);
+  placement_.SkipPause(pause);
   out.events.push_back("the coordinator's process stood still for " +
                        std::to_string(static_cast<int64_t>(Seconds(pause))) +
                        " s; that time counts for no member's silence");

@@ -62,6 +62,7 @@ void CoordinatorCore::On(const CoordinatorTimer&, CoordinatorOutputs& out) {
   pace_.WatchFloor(out);
   tables_.AskOpenersToWait(out);
   placement_.AnswerOrders(out);
+  placement_.RelieveHotServer(out);
   if (!job_.times().TakeAgain(job_.options().send_again_after)) return;
   replies_.NoteChange();  // positions and losses, which no caller waits for
   for (const auto& [id, node] : job_.members()) {

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
+#include "ps/core/coordinator/balance/load_balance.h"
 #include "ps/core/coordinator/coordinator_commands.h"
 #include "ps/core/membership/leader_lease.h"
 #include "ps/core/mutations.h"
@@ -63,6 +64,7 @@ struct CoordinatorOptions {
   Duration pause_tolerance = std::chrono::seconds(1);  // a step that is later than that follows a pause of this process
   Duration send_again_after = std::chrono::seconds(2);  // InstallTable, Mark, WriteSnapshot
   Duration straggler_after = std::chrono::seconds(5);   // the floor stands and others wait: said aloud
+  RebalanceRules rebalance;                             // servers that are asked for more than others
   Duration loss_window = std::chrono::seconds(1);       // losses are averaged over it, then smoothed over windows
   Mutations mutations;
 };
@@ -146,6 +148,7 @@ struct JobProgress {
   // Rows on their way: moves and copies planned, rows that homes call back, rows to copy; then totals.
   uint64_t shards_to_change = 0, rows_to_come = 0, copies_to_send = 0;
   uint64_t rows_moved = 0, recoveries = 0;
+  Relief relief;  // the last hot server that was relieved
   // Of all recoveries, what had no copy: rows and shards that came from a checkpoint, and rows that were reinitialized;
   // then the checkpoint the last one took, where it was cut, and how many steps of all workers that lost.
   uint64_t rows_restored = 0, shards_restored = 0, rows_begun_anew = 0;

@@ -8,10 +8,21 @@
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
+namespace {
+
+constexpr Duration kHeardLately = std::chrono::seconds(2);
+
+}  // namespace
 
 Placement::Placement(JobContext& job, Replies& replies, RecoveryLedger& recoveries, const TableService& tables,
                      const Checkpoints& checkpoints, const MemberWatch& watch)
-    : job_(job), replies_(replies), recoveries_(recoveries), tables_(tables), checkpoints_(checkpoints), watch_(watch) {
+    : job_(job),
+      replies_(replies),
+      recoveries_(recoveries),
+      tables_(tables),
+      checkpoints_(checkpoints),
+      watch_(watch),
+      balance_(job.options().rebalance) {
   orders_.Want(job.options().servers);
 }
 
@@ -172,6 +183,7 @@ void Placement::AnswerOrders(CoordinatorOutputs& out) {
 PlacementGoal Placement::GoalFor(std::vector<NodeId> servers) const {
   PlacementGoal goal = GoalOf(std::move(servers), job_.options().backups, job_.members());
   if (job_.mutations().copies_on_any_machine) goal.machines.clear();
+  balance_.AddWeights(job_.map().shards.size(), goal);
   return goal;
 }
 
@@ -244,10 +256,58 @@ void Placement::Settle(const std::vector<NodeId>& servers, CoordinatorOutputs& o
            std::ranges::find(servers, entry.first) != servers.end();
   });
   if (orders_.Settle(in_use)) out.events.push_back("all shards have their place");
+  if (in_use) {
+    std::string relieved = balance_.NoteSettled(job_.map(), job_.members(), job_.now());
+    if (!relieved.empty()) out.events.push_back(std::move(relieved));
+  }
   AnswerOrders(out);
 }
 
+// --- servers that are asked for more than others
+
+// While all is at rest. A server that was not heard a moment ago cannot have said what it is asked for.
+bool Placement::MayRelieve() const {
+  if (!orders_.settled() || !job_.Leads() || !MayChange()) return false;
+  if (tables_.IsLoading()) return false;
+  const MemberTable& members = std::as_const(job_).members();
+  if (IsChanging(job_.map(), members)) return false;
+  return std::ranges::all_of(members, [&](const auto& entry) {
+    const MemberState& node = entry.second;
+    return !node.is_server() || (!node.member.leaving && !node.lost && job_.now() - node.silent_since <= kHeardLately);
+  });
+}
+
+void Placement::RelieveHotServer(CoordinatorOutputs& out) {
+  if (!balance_.MayLook()) return;
+  if (checkpoints_.Marking() || checkpoints_.PreparesCopies()) return;  // soon over
+  if (!MayRelieve()) return balance_.Interrupt();
+  const MemberTable& members = std::as_const(job_).members();
+  std::vector<NodeId> servers;  // all of them have shards
+  for (const auto& [id, node] : members) {
+    if (node.is_server()) servers.push_back(id);
+  }
+  const PlacementGoal goal = GoalFor(std::move(servers));
+  LoadBalance::Looked looked = balance_.Look(job_.map(), goal, members, job_.now());
+  if (!looked.event.empty()) out.events.push_back(std::move(looked.event));
+  if (!looked.begins) return;
+  replies_.NoteChange();
+  orders_.NoteChange();
+}
+
+// --- records
+
+void Placement::Restore(const CoordinatorRecord& record) {
+  orders_.Want(record.servers_wanted);
+  balance_.Restore(record.shard_weights);
+}
+
+void Placement::Fill(CoordinatorRecord& record) const {
+  record.servers_wanted = orders_.servers_wanted();
+  record.shard_weights = balance_.weights();
+}
+
 void Placement::Fill(JobProgress& progress) const {
+  progress.relief = balance_.last();
   progress.shards_to_change = orders_.shards_to_change();
   progress.servers_wanted = orders_.servers_wanted();
 }

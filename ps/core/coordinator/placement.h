@@ -1,6 +1,6 @@
-// Where shards lie, and the map that says so (docs/protocol.md#where-shards-lie): servers that are wanted or drained,
-// copies, and one batch of changes after another. Which orders of the operator wait is known in state/pending_orders.h,
-// what should move next in ps/core/membership/placement_planner.h. Externally synchronized.
+// Where shards lie, and the map that says so (docs/protocol.md#where-shards-lie): servers that are wanted, drained or
+// hot, copies, and one batch of changes after another. Which orders of the operator wait is known in
+// state/pending_orders.h, what should move next in ps/core/membership/placement_planner.h. Externally synchronized.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/time_source.h"
+#include "ps/core/coordinator/balance/load_balance.h"
 #include "ps/core/coordinator/checkpoints.h"
 #include "ps/core/coordinator/coordinator_io.h"
 #include "ps/core/coordinator/member_watch.h"
@@ -49,6 +50,10 @@ class Placement {
   void WantServer(MemberState& server);
   // What a member says of its rows.
   void OnMessage(MemberState& node, const RowsReport& message, CoordinatorOutputs& out);
+  // What a server has been asked for.
+  void OnMessage(const MemberState& server, const LoadReport& message, CoordinatorOutputs&) {
+    balance_.OnReport(server.member.node, message, job_.map(), job_.now());
+  }
   void OnCommand(CommandId id, const DrainServer& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const SetServers& command, MonotonicTime deadline, CoordinatorOutputs& out);
   void OnCommand(CommandId id, const SetBackups& command, MonotonicTime deadline, CoordinatorOutputs& out);
@@ -63,18 +68,23 @@ class Placement {
   // Continues with what is to be changed, if anything can be. Returns who has been asked to leave, or has asked, and
   // holds nothing any more: they are to be released, and all shards have their place only then.
   std::vector<NodeId> Continue(CoordinatorOutputs& out);
+  // From time to time: a server that is asked for much more than the others is to give shards away.
+  void RelieveHotServer(CoordinatorOutputs& out);
+  // This process has stood still.
+  void SkipPause(Duration pause) { balance_.SkipPause(pause); }
   // Every shard lay where it is to lie when that was looked at last.
   bool settled() const { return orders_.settled(); }
 
   // --- records
 
-  void Restore(const CoordinatorRecord& record) { orders_.Want(record.servers_wanted); }
-  void Fill(CoordinatorRecord& record) const { record.servers_wanted = orders_.servers_wanted(); }
+  void Restore(const CoordinatorRecord& record);
+  void Fill(CoordinatorRecord& record) const;
   void Fill(JobProgress& progress) const;
 
  private:
   PlacementGoal GoalFor(std::vector<NodeId> servers) const;
   bool MayChange() const;
+  bool MayRelieve() const;
   // True: there was something to change.
   bool ChangeNext(const std::vector<NodeId>& servers, CoordinatorOutputs& out);
   std::vector<NodeId> Leavers() const;
@@ -87,6 +97,7 @@ class Placement {
   const Checkpoints& checkpoints_;
   const MemberWatch& watch_;
   PlacementOrders orders_;
+  LoadBalance balance_;
 };
 
 }  // namespace attune::ps

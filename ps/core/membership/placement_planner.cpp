@@ -21,6 +21,7 @@ class Planner {
       changed_[i] = shards_[i].next_backup != NodeId();
       total_ += Weight(i);
       heaviest_ = std::max(heaviest_, Weight(i));
+      ++shards_at_[shards_[i].home];
       if (Wanted(shards_[i].home)) homes_[shards_[i].home] += Weight(i);
       const NodeId copy = changed_[i] ? shards_[i].next_backup : shards_[i].backup;
       if (Wanted(copy)) copies_[copy] += Weight(i);
@@ -98,6 +99,8 @@ class Planner {
   void MoveHome(size_t shard, NodeId to) {
     if (Wanted(shards_[shard].home)) homes_[shards_[shard].home] -= Weight(shard);
     homes_[to] += Weight(shard);
+    --shards_at_[shards_[shard].home];
+    ++shards_at_[to];
     shards_[shard].home = to;
     Note(PlacementChange::Kind::kMoveHome, shard, to);
   }
@@ -115,42 +118,66 @@ class Planner {
     }
   }
 
-  // From the fullest to the emptiest server, the shard that brings both nearest to each other, while that helps; one
-  // whose copy can stay where it is before others. A shard whose backup is the emptiest server cannot go there.
+  // From the fullest to the emptiest server, the shard that brings both nearest to each other, while that helps. Where
+  // weights differ, few shards may be most of the load: one that cannot go to the emptiest server, which has its copy,
+  // goes to another, and a server that nothing can leave keeps no other from being relieved.
   void Balance() {
     const double mean = total_ / static_cast<double>(goal_.servers.size());
-    while (!Full()) {
-      const auto by_load = [&](NodeId a, NodeId b) { return homes_[a] < homes_[b]; };
-      const NodeId fullest = *std::ranges::max_element(goal_.servers, by_load);
-      const NodeId emptiest = *std::ranges::min_element(goal_.servers, by_load);
-      const double gap = homes_[fullest] - homes_[emptiest];
-      if (gap <= std::max(heaviest_, goal_.tolerance * mean)) return;
-      std::optional<size_t> best;
-      std::pair<bool, double> best_rank;
-      for (size_t i = 0; i < shards_.size(); ++i) {
-        if (changed_[i] || shards_[i].home != fullest || shards_[i].backup == emptiest) continue;
-        const double miss = std::abs(gap / 2 - Weight(i));
-        if (miss >= gap / 2) continue;  // moving nothing is as good
-        const std::pair rank(!Apart(emptiest, shards_[i].backup), miss);
-        if (best && rank >= best_rank) continue;
-        best = i;
-        best_rank = rank;
+    const auto load = [&](NodeId server) { return homes_[server]; };
+    std::vector<NodeId> givers = goal_.servers;
+    while (!Full() && !givers.empty()) {
+      std::vector<NodeId> takers = goal_.servers;
+      std::erase_if(takers, [&](NodeId server) { return shards_at_[server] >= goal_.homes_max; });
+      if (takers.empty()) return;
+      const NodeId fullest = *std::ranges::max_element(givers, {}, load);
+      const NodeId emptiest = *std::ranges::min_element(takers, {}, load);
+      if (load(fullest) - load(emptiest) <= goal_.tolerance * mean) return;
+      if (MoveBest(fullest, emptiest)) continue;
+      if (!goal_.weights.empty()) {
+        std::ranges::stable_sort(takers, {}, load);
+        if (std::ranges::any_of(takers, [&](NodeId taker) { return MoveBest(fullest, taker); })) continue;
       }
-      if (!best) return FreeAWay(fullest, emptiest);
-      MoveHome(*best, emptiest);
+      // Where there are more than two, the others have been tried.
+      if (goal_.weights.empty() || goal_.servers.size() == 2) return FreeAWay(fullest, emptiest);
+      std::erase(givers, fullest);
     }
   }
 
-  // Every shard of `from` has its copy at `to`: one copy is given up, so that its home can move next time. With two
-  // servers there is no other way.
+  // One whose copy can stay where it is before others. False: no move between these two helps. A shard whose backup is
+  // the other server cannot go there.
+  bool MoveBest(NodeId from, NodeId to) {
+    const double gap = homes_[from] - homes_[to];
+    std::optional<size_t> best;
+    std::pair<bool, double> best_rank;
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      if (changed_[i] || shards_[i].home != from || shards_[i].backup == to || !Helps(i, gap)) continue;
+      const std::pair rank(!Apart(to, shards_[i].backup), std::abs(gap / 2 - Weight(i)));
+      if (best && rank >= best_rank) continue;
+      best = i;
+      best_rank = rank;
+    }
+    if (best) MoveHome(*best, to);
+    return best.has_value();
+  }
+
+  // Moving it from a server to one that has so much less: better than moving nothing.
+  bool Helps(size_t shard, double gap) const { return std::abs(gap / 2 - Weight(shard)) < gap / 2; }
+
+  // Every shard of `from` that would help has its copy at `to`: one copy is given up, so that its home can move next
+  // time; of the heaviest shard that leaves `from` with no less than `to` then has. With two servers there is no other
+  // way.
   void FreeAWay(NodeId from, NodeId to) {
-    if (Wanted(from) && homes_[from] - homes_[to] < 2 * heaviest_) return;
+    const double gap = homes_[from] - homes_[to];
+    std::optional<size_t> best;
     for (size_t i = 0; i < shards_.size() && !Full(); ++i) {
       if (changed_[i] || shards_[i].home != from || shards_[i].backup != to) continue;
-      copies_[to] -= Weight(i);
-      shards_[i].backup = NodeId();
-      return Note(PlacementChange::Kind::kDropBackup, i, NodeId());
+      if (2 * Weight(i) > gap || !Helps(i, gap) || (best && Weight(i) <= Weight(*best))) continue;
+      best = i;
     }
+    if (!best) return;
+    copies_[to] -= Weight(*best);
+    shards_[*best].backup = NodeId();
+    Note(PlacementChange::Kind::kDropBackup, *best, NodeId());
   }
 
   void AddCopies() {
@@ -197,6 +224,7 @@ class Planner {
   const PlacementGoal& goal_;
   std::vector<char> changed_;
   std::map<NodeId, double> homes_, copies_;  // weight by wanted server
+  std::map<NodeId, size_t> shards_at_;       // by home, wanted or not
   double total_ = 0, heaviest_ = 0;
   std::vector<PlacementChange> changes_;
 };

@@ -22,13 +22,16 @@ namespace attune::ps {
 struct PlacementGoal {
   std::vector<NodeId> servers;  // that shards may lie on; any others are to be emptied. Not empty
   uint32_t backups = 0;         // copies of each shard, 0 or 1; none where there is one server only
-  // What a shard weighs, by ShardId: its share of all bytes plus its share of all requests, in any unit. Empty: equal.
+  // What a shard weighs, by ShardId: its share of all bytes plus its share of all requests, in any unit; what one of
+  // them counts beside the other is the caller's to say. Empty: equal.
   std::vector<double> weights;
   // Where servers run. One that is not named here, or with an empty name, counts as alone on its machine.
   std::map<NodeId, std::string> machines = {};
-  // Servers differ by at most this share of the mean before shards are moved; one shard's weight is always tolerated.
+  // Servers differ by at most this share of the mean before shards are moved; what no move would make better is always
+  // tolerated.
   double tolerance = 0.05;
   size_t changes_max = SIZE_MAX;  // returned at a time
+  size_t homes_max = SIZE_MAX;    // a server that is home of so many shards is given no more for the sake of evenness
 };
 
 struct PlacementChange {

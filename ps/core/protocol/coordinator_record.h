@@ -95,6 +95,7 @@ struct CoordinatorRecord {
   std::vector<MetricState> metrics;
   EvaluationState evaluations;
   std::optional<BestCheckpoint> best{};
+  std::vector<uint32_t> shard_weights{};  // by ShardId, that shards are placed by; empty: equal ones
   bool operator==(const CoordinatorRecord&) const = default;
 };
 ATTUNE_FIELDS(CoordinatorRecord::Table, FIELD(spec), FIELD(failed), FIELD(opened));
@@ -110,6 +111,6 @@ ATTUNE_FIELDS(CoordinatorRecord, FIELD(number), FIELD(host, Is::kNodeOrNone), FI
               FIELD(steps_of_gone, Is::kCount), FIELD(trained_seconds, Is::kSeconds), FIELD(smoothed_loss, Is::kFinite),
               FIELD(model_lost), FIELD(loss_windows, Is::kCount), FIELD(goal_reached, AtMost(kStatusBytesMax)),
               FIELD(closing_from), FIELD(metrics, AtMost(contract::kJobMetricsMax)), Inlined(&T::evaluations),
-              FIELD(best));
+              FIELD(best), FIELD(shard_weights, AtMost(kShardsMax)));
 
 }  // namespace attune::ps

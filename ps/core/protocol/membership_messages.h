@@ -153,6 +153,27 @@ ATTUNE_FIELDS(RowsReport, FIELD(number, Is::kCount), FIELD(map_version), FIELD(s
               FIELD(copies_to_send, Is::kCount), FIELD(shards_restored, Is::kCount), FIELD(rows_restored, Is::kCount),
               FIELD(rows_begun_anew, Is::kCount));
 
+// What workers have asked a server for, by shard.
+struct ShardKeys {
+  ShardId shard;
+  uint64_t keys = 0;  // pulled or pushed
+  bool operator==(const ShardKeys&) const = default;
+};
+ATTUNE_FIELDS(ShardKeys, FIELD_AS("shards", shard), FIELD(keys, Is::kCount));
+
+// server -> coordinator, beside a heartbeat, at most about once a second and only where workers have asked for
+// something since: what they asked its home shards for within a time that this server has measured. Each one stands for
+// itself, so one that is lost, late or repeated is no load that was not there.
+struct LoadReport {
+  uint64_t number = 0;            // 1, 2, ...: an older one arriving late is ignored
+  MapVersion map_version;         // at the beginning of that time: a shard that came later was not here for all of it
+  Duration lasted{};              // that time
+  std::vector<ShardKeys> shards;  // ascending, without those that nothing was asked for
+  bool operator==(const LoadReport&) const = default;
+};
+ATTUNE_FIELDS(LoadReport, FIELD(number, Is::kCount), FIELD(map_version),
+              FIELD_AS("lasted_nanoseconds", lasted, Is::kLeaseTime), Columns(&T::shards, kShardsMax));
+
 struct HeartbeatAck {
   uint64_t number = 0;
   SyncState sync;

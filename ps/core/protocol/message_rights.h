@@ -117,6 +117,7 @@ inline constexpr auto kMessageRights = [] {
       ToCoordinator<MapRequest>(kMembers),
       ToCoordinator<Heartbeat>(kMembers),
       ToCoordinator<RowsReport>(kMembers),
+      ToCoordinator<LoadReport>(kServers),
       From<HeartbeatAck>(kOrders, kOrders),
       From<SyncUpdate>(kNone, kOrders),
       // Tables.

@@ -38,6 +38,7 @@ constexpr std::array<const char*, std::variant_size_v<MessageVariant>> kNames = 
                                                                                  "MapRequest",
                                                                                  "Heartbeat",
                                                                                  "RowsReport",
+                                                                                 "LoadReport",
                                                                                  "HeartbeatAck",
                                                                                  "SyncUpdate",
                                                                                  "OpenTable",

@@ -26,7 +26,7 @@ using MessageVariant =
                  LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
                  InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
                  FetchedRows, SnapshotRows, SnapshotRowsAck, CoordinatorAt, Join, Welcome, JoinRefused, MapUpdate,
-                 MapRequest, Heartbeat, RowsReport, HeartbeatAck, SyncUpdate,                           // membership
+                 MapRequest, Heartbeat, RowsReport, LoadReport, HeartbeatAck, SyncUpdate,               // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled, NewestCheckpoint, StillWorking,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
                  ReportMetric, SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, MirrorUpdate,

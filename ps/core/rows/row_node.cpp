@@ -150,6 +150,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     if (!node_.Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
   }
   const auto [given_away, dropped] = shards_.Adopt(old, node_.map(), node_.self());
+  served_.SetShards(node_.map().shard_count());
   if (recovery || !given_away.empty()) {
     std::ranges::move(waiting_.TakeQueue(), std::back_inserter(operations));
   }

@@ -44,6 +44,7 @@
 #include "ps/core/rows/state/open_handovers.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/row_tables.h"
+#include "ps/core/rows/state/served_keys.h"
 #include "ps/core/rows/state/shard_states.h"
 #include "ps/core/rows/state/stalled_messages.h"
 #include "ps/core/rows/state/waiting_operations.h"
@@ -82,6 +83,8 @@ class RowNode {
   const ShardMap& map() const { return node_.map(); }
   const RowCounters& counters() const { return node_.counters(); }
   RowsReport Report() const;
+  // What its home shards have been asked for since this was taken last.
+  std::vector<ShardKeys> TakeServedKeys() { return served_.Take(); }
   size_t parked() const { return pulls_.size(); }
   // The row is here: reading and writing it needs no message. False for every row of a table not installed.
   bool OwnsNow(TableId table, Key key) const;
@@ -163,6 +166,7 @@ class RowNode {
   RowTables tables_{node_.options()};
   RowRecords records_;
   ShardStates shards_;
+  ServedKeys served_;
 
   StalledMessages stalled_{node_.options().stalled_max, node_.options().stalled_bytes_max};  // for a newer map
   WaitingOperations waiting_;

@@ -26,8 +26,14 @@ void RowNode::Here(Operation&& operation, MonotonicTime now, RowOutputs& out) {
 
 template <typename Operation>
 void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out) {
-  if (shards_.AllPlain(operation.keys)) return Here(std::move(operation), now, out);
   const size_t count = operation.keys.size();
+  size_t counted = count;  // of those that others ask for: only the home's load is reported
+  if constexpr (std::is_same_v<Operation, InstallWanted>) {
+    if (shards_.AllPlain(operation.keys)) return Here(std::move(operation), now, out);
+  } else {
+    counted = served_.CountPlain(shards_, operation.keys);
+    if (counted == count) return Here(std::move(operation), now, out);
+  }
   std::vector<uint64_t> present((count + 63) / 64, 0);
   if (const TableStore* store = tables_.Rows(operation.table); store != nullptr) {
     store->Contains(operation.keys.view(), present);
@@ -37,6 +43,7 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
     const Key key = operation.keys[i];
     const uint32_t shard = node_.ShardOf(key);
     const Shard& known = node_.map().shards[shard];
+    if (i >= counted && known.home == node_.self()) served_.Count(shard);
     const bool sent_by_home = operation.by_home && from != node_.self() &&
                               ((operation.map_version >= known.routing_since && from == known.home) ||
                                node_.Mutant(RowMutation::kOldForwardTrusted));

@@ -216,6 +216,7 @@ void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
                                            .supports = support_.number(),
                                            .unreached = Unreached()}});
   SendReport(out);
+  if (auto load = load_.Next(rows_, now)) out.send.push_back({.to = kCoordinator, .message = *std::move(load)});
 }
 
 // Servers keep links to each other; workers dial.

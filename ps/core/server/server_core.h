@@ -30,6 +30,7 @@
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/cut_part.h"
 #include "ps/core/rows/row_node.h"
+#include "ps/core/server/load_reports.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {
@@ -41,7 +42,8 @@ struct ServerOptions {
   std::string address;  // of the data plane, as workers reach it
   std::string machine;  // copies of its rows are kept on another one; empty: not known
   Duration heartbeat_interval = std::chrono::milliseconds(500);
-  Duration ask_again_after = std::chrono::seconds(2);  // join, newer map
+  Duration ask_again_after = std::chrono::seconds(2);       // join, newer map
+  Duration load_interval = std::chrono::milliseconds(900);  // between load reports, at least; they go with heartbeats
   // Makes the store of a table's rows, and the one for copies of other servers' rows (when null, the same).
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_store;
   std::function<StatusOr<std::unique_ptr<TableStore>>(const TableSpec&)> create_copies;
@@ -208,6 +210,7 @@ class ServerCore {
   std::optional<MonotonicTime> map_asked_;
   uint64_t heartbeat_ = 0;
   uint64_t report_ = 0;
+  LoadReports load_{options_.load_interval};
 };
 
 }  // namespace attune::ps

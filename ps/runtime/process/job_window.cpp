@@ -37,6 +37,14 @@ void FillRecovery(const JobProgress& from, v1::Recovery* to) {
   to->set_model_lost(from.model_lost);
 }
 
+void Fill(const Relief& from, v1::Relief* to) {
+  to->set_number(from.number);
+  to->set_server(from.server);
+  to->set_times_mean(from.times_mean);
+  to->set_shards(from.shards);
+  to->mutable_takers()->Assign(from.takers.begin(), from.takers.end());
+}
+
 void FillServers(const ShardMap& map, v1::JobWindow* to) {
   std::set<NodeId> homes;
   for (const Shard& shard : map.shards) homes.insert(shard.home);
@@ -123,6 +131,7 @@ v1::JobWindow ToProto(const JobProgress& progress, const ShardMap& map, uint32_t
   FillServers(map, &to);
   to.mutable_lost_pods()->Add(progress.lost_pods.begin(), progress.lost_pods.end());
   if (progress.recoveries > 0) FillRecovery(progress, to.mutable_recovery());
+  if (progress.relief.number > 0) Fill(progress.relief, to.mutable_relief());
   to.set_term(term);
   return to;
 }

@@ -79,7 +79,8 @@ CoordinatorRecord SomeRecord() {
                                                   .value = 0.625,
                                                   .at = {700, 3, 300},
                                                   .directory = "/c",
-                                                  .checkpoint = 8}};
+                                                  .checkpoint = 8},
+                           .shard_weights = {64, 1, 4'000'000'000}};
   CutRecord::DataSet progress{.name = "train", .items = 100, .epochs = 2, .lease_items = 10, .finished_epochs = 1};
   progress.done = {{1, 0, 10}};
   progress.open = {{1, 20, 30, 24}};
@@ -121,6 +122,8 @@ std::vector<Message> MessagesOfNodes() {
                 5,
                 {NodeId(2), NodeId(7)}},
       RowsReport{9, MapVersion(1, 4), 3, {MapVersion(1, 3)}, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+      LoadReport{4, MapVersion(1, 4), std::chrono::milliseconds(1003), {{ShardId(0), 7}, {ShardId(1023), 1U << 20}}},
+      LoadReport{},
       OpenTable{kHeader, SomeSpec(Sgd{0.5F}, ConstantInitializer{1.5F})},
       OpenTable{kHeader, SomeSpec(Adagrad{0.1F, 0.2F, 1e-6F}, UniformInitializer{-1, 1})},
       OpenTable{kHeader, SomeSpec(Adagrad{}, NormalInitializer{0.1F, 2})},

@@ -84,6 +84,7 @@ void CoordinatorSimulation::Appoint(std::vector<NodeGone> gone, uint32_t index_b
                .shard_changes_max = 4,
                .row_changes_max = 0,
                .host_index = servers_[host].index,
+               .rebalance = Rules(),
                .mutations = mutations_},
               host);
   const size_t leader = leaders_.size() - 1;

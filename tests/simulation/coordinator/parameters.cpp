@@ -26,6 +26,8 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   Random machines(SplitMix64(seed ^ 0x3ac41e));
   p.machines = machines.Chance(0.5) ? 1 + static_cast<uint32_t>(machines.Below(3)) : 0;
   p.reports = Random(SplitMix64(seed ^ 0xbe57)).Chance(0.3);
+  Random relief(SplitMix64(seed ^ 0x5e11ef));
+  p.eager_relief = relief.Chance(0.5);
   if (random.Chance(0.2)) return p;
   p.early_death = random.Chance(0.1);
   p.break_chance = random.Chance(0.5) ? random.Uniform() * 0.02 : 0;
@@ -54,9 +56,9 @@ std::string ToString(const CoordinatorParameters& p) {
        << " worker_deaths=" << p.worker_deaths << " server_deaths=" << p.server_deaths
        << " worker_joins=" << p.worker_joins << " leaves=" << p.leaves << " scalings=" << p.scalings
        << " drains=" << p.drains << " checkpoints=" << p.checkpoints << " coordinator_deaths=" << p.coordinator_deaths
-       << " handovers=" << p.handovers << " hears_late=" << p.hears_late << " crash_at_table=" << p.crash_at_table
-       << " stops=" << p.stops << " drift_max=" << p.drift_max << " early_death=" << p.early_death
-       << " reports=" << p.reports;
+       << " handovers=" << p.handovers << " eager_relief=" << p.eager_relief << " hears_late=" << p.hears_late
+       << " crash_at_table=" << p.crash_at_table << " stops=" << p.stops << " drift_max=" << p.drift_max
+       << " early_death=" << p.early_death << " reports=" << p.reports;
   return text.str();
 }
 

@@ -18,6 +18,7 @@ struct CoordinatorParameters {
   double slow_worker_factor = 1;
   uint32_t switches = 0, worker_deaths = 0, server_deaths = 0, worker_joins = 0, leaves = 0, scalings = 0, drains = 0;
   uint32_t checkpoints = 0, coordinator_deaths = 0, handovers = 0;
+  bool eager_relief = false;    // servers report loads that change; those with more than others give shards away
   uint32_t stops = 0;           // of a process (SIGSTOP, a hibernated machine), that the platform does not hear of
   double drift_max = 0;         // of servers' clocks: they run at 1 - drift_max to 1 + drift_max
   bool crash_at_table = false;  // the coordinator's server dies when it has just ordered one

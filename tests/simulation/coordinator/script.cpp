@@ -125,6 +125,7 @@ Outcome CoordinatorSimulation::Simulate() {
                     .shard_changes_max = 4,
                     .row_changes_max = 0,
                     .host_index = 0,
+                    .rebalance = Rules(),
                     .mutations = mutations_};
   first_options_.goal.best_checkpoint = BestCheckpointRule{kHeldOut, false, "checkpoints"};
   StartLeader(first_options_, 0);

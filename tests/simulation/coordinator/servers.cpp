@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/random.h"
+#include "tests/simulation/eager_relief.h"
+
 namespace attune::ps::simulation {
 
 // The copy is made at once; writing takes a while.
@@ -58,6 +61,7 @@ void CoordinatorSimulation::ServerHeartbeat(size_t place) {
   if (server.node != NodeId()) {
     SayHeartbeat(place);
     Report(place);
+    if (parameters_.eager_relief) ReportLoad(place);
   } else {
     SayJoin(place);
   }
@@ -84,6 +88,23 @@ void CoordinatorSimulation::Report(size_t place) {
       std::ranges::any_of(server.map.shards, [&](const Shard& shard) { return shard.home == server.node; });
   report.rows_held = named || server.rows_to_come > 0 ? 10 : 0;
   SayServer(place, std::move(report));
+}
+
+RebalanceRules CoordinatorSimulation::Rules() const {
+  return parameters_.eager_relief ? EagerRelief() : RebalanceRules();
+}
+
+// Every five seconds other shards are asked for most.
+void CoordinatorSimulation::ReportLoad(size_t place) {
+  Server& server = servers_[place];
+  LoadReport load{
+      .number = ++server.load_report, .map_version = server.map.version, .lasted = std::chrono::milliseconds(200)};
+  const auto era = static_cast<uint64_t>(now().time_since_epoch() / std::chrono::seconds(5));
+  for (uint32_t i = 0; i < server.map.shard_count(); ++i) {
+    const uint64_t keys = SplitMix64(parameters_.seed ^ (era << 32) ^ i) % 100;
+    if (server.map.shards[i].home == server.node && keys > 0) load.shards.push_back({ShardId(i), keys * keys});
+  }
+  SayServer(place, std::move(load));
 }
 
 void CoordinatorSimulation::OnServer(size_t place, const Message& message) {

@@ -54,7 +54,7 @@ class CoordinatorSimulation : public World {
     bool alive = true, finished = false, released = false;
     NodeId node;
     ShardMap map;
-    uint64_t heartbeat = 0, report = 0;
+    uint64_t heartbeat = 0, report = 0, load_report = 0;
     uint32_t not_ready = 0;
     uint64_t rows_to_come = 0;
     std::set<MapVersion> joins_done;
@@ -166,6 +166,8 @@ class CoordinatorSimulation : public World {
   void AdoptMap(size_t place, const ShardMap& map);
   void OnInstall(Server& server, const InstallTable& install);
   void Report(size_t place);
+  void ReportLoad(size_t place);
+  RebalanceRules Rules() const;
   std::string MachineOf(size_t place) const;
   void SayJoin(size_t place);
   void ServerHeartbeat(size_t place);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tests/simulation/eager_relief.h"
 #include "tests/simulation/job/simulation.h"
 
 namespace attune::ps::simulation {
@@ -16,6 +17,7 @@ CoordinatorOptions JobSimulation::NextOptions(uint32_t term) const {
   options.leader_lease = std::chrono::seconds(13);
   options.uncovered_timeout = std::chrono::seconds(15);
   options.mutations = mutations_;
+  if (parameters_.eager_relief) options.rebalance = EagerRelief();
   return options;
 }
 

@@ -31,6 +31,7 @@ struct JobParameters {
   uint32_t scalings = 0;                                       // servers join, or are drained and leave
   uint32_t switches = 0;                                       // of the synchronization mode
   uint32_t partitions = 0;
+  bool eager_relief = false;  // servers that are asked for a little more than others give shards away, again and again
   uint32_t links_cut = 0;     // between two members, both of which the coordinator hears
   uint32_t checkpoints = 0;   // taken by the operator
   bool crash_of_all = false;  // everything ends and is started again from the newest checkpoint

@@ -64,6 +64,21 @@ class ShardStates {
     const uint32_t shards = size();
     return std::ranges::all_of(keys, [&](Key key) { return plain[ShardMap::ShardIndex(key, shards)] != 0; });
   }
+  // As AllPlain, counting the keys by shard as it looks at them: in the same pass, for it is done once per key. Returns
+  // how many from the first on are plain.
+  template <typename Keys>
+  size_t CountPlain(const Keys& keys, uint64_t* by_shard) const {
+    const uint8_t* plain = plain_.data();
+    const uint32_t shards = size();
+    size_t count = 0;
+    for (const Key key : keys) {
+      const uint32_t shard = ShardMap::ShardIndex(key, shards);
+      if (plain[shard] == 0) break;
+      ++by_shard[shard];
+      ++count;
+    }
+    return count;
+  }
   // Where an operation on a row goes.
   struct Place {
     enum class What : uint8_t { kHere, kWait, kQueue, kSend } what = What::kHere;

@@ -446,6 +446,15 @@ Message HostileMessages::AnyOfNode() {
     case 5:
       return Standing();
     case 6:
+      if (random_.Chance(0.3)) {
+        LoadReport load{.number = Number(100), .map_version = Version()};
+        load.lasted = std::chrono::milliseconds(random_.Below(random_.Chance(0.1) ? 1U << 30 : 2000U));
+        load.shards = Some<ShardKeys>(random_.Below(4), [&] {
+          return ShardKeys{ShardId(static_cast<uint32_t>(Number(9))), Number(100'000)};
+        });
+        return load;
+      }
+      [[fallthrough]];
     case 7: {
       RowsReport report{.number = Number(100), .map_version = Version()};
       if (random_.Chance(0.2)) report.shards_not_ready = static_cast<uint32_t>(Number(4));
