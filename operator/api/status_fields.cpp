@@ -203,6 +203,14 @@ void AddDataPlane(std::vector<Field>& fields) {
   fields.push_back(PartMember("status.standstill.pods", "The pods that were restarted then, by numbers of their uids.",
                               kStandstill, &StandstillStatus::pods));
   AddMove(fields);
+  constexpr auto kRelief = &TrainingJobStatus::relief;
+  fields.push_back(PartObject("status.relief", "The last hot server that has given shards away.", kRelief));
+  fields.push_back(
+      PartMember("status.relief.term", "Of the coordinator that relieved it.", kRelief, &ReliefStatus::term));
+  fields.push_back(PartMember("status.relief.number", "How many that coordinator has relieved so far.", kRelief,
+                              &ReliefStatus::number));
+  fields.push_back(PartMember("status.relief.message", "Which server it was, and where its shards moved.", kRelief,
+                              &ReliefStatus::message));
   constexpr auto kRecovery = &TrainingJobStatus::recovery;
   fields.push_back(PartObject("status.recovery", "What losses of servers have cost.", kRecovery));
   fields.push_back(PartMember("status.recovery.count", "Recoveries so far.", kRecovery, &RecoveryStatus::count));

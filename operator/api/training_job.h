@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
+#include "operator/api/data_plane_status.h"
 #include "operator/api/move_status.h"
 #include "operator/api/placement.h"
 #include "operator/api/role_resources.h"
@@ -226,16 +227,6 @@ struct StandstillStatus {
   std::vector<uint32_t> pods;  // that were restarted then (proto/pod_number.h)
 };
 
-// What losses of servers have cost.
-struct RecoveryStatus {
-  uint64_t count = 0;          // recoveries so far
-  uint64_t restored_rows = 0;  // rows that went back to a checkpoint or their first value
-  uint64_t restored_shards = 0;
-  uint64_t checkpoint = 0;  // that the last one took; 0: there was none
-  uint64_t step = 0;        // where that was cut
-  uint64_t steps_lost = 0;  // of all workers, since then
-};
-
 // Servers that decide about the coordinator's lease from a map on, by node (docs/decisions/0029).
 struct CoordinatorVoters {
   uint64_t map_version = 0;
@@ -306,6 +297,7 @@ struct TrainingJobStatus {
   std::optional<CheckpointStatus> checkpoint;
   std::optional<BestCheckpointStatus> best_checkpoint;
   std::optional<RecoveryStatus> recovery;
+  std::optional<ReliefStatus> relief;
   std::optional<StandstillStatus> standstill;
   std::optional<MoveStatus> move;
   std::optional<TuningStatus> tuning;

@@ -116,6 +116,10 @@ void ReportDataPlane(const api::TrainingJobStatus& before, const api::TrainingJo
                      " now (before: " + Describe(api::FromManifest(*before.synchronization)) + ")",
                  written);
   }
+  if (next.relief &&
+      (!before.relief || before.relief->term != next.relief->term || before.relief->number != next.relief->number)) {
+    draft.Normal(kEventRowsRelocated, "Relieve", next.relief->message, written);
+  }
   if (next.checkpoint && !next.checkpoint->directory.empty() &&
       (!before.checkpoint || before.checkpoint->directory != next.checkpoint->directory ||
        before.checkpoint->number != next.checkpoint->number)) {

@@ -43,6 +43,7 @@ bool IsNews(const std::optional<v1::JobWindow>& before, const v1::JobWindow& aft
     *kept.mutable_checkpoint() = window.checkpoint();
     *kept.mutable_best_checkpoint() = window.best_checkpoint();
     *kept.mutable_recovery() = window.recovery();
+    *kept.mutable_relief() = window.relief();
     *kept.mutable_closing() = window.closing();
     kept.set_goal_reached(window.goal_reached());
     kept.set_term(window.term());

@@ -116,6 +116,7 @@ inline constexpr char kEventMoveRefused[] = "MoveRefused";
 inline constexpr char kEventMoveGivenUp[] = "MoveGivenUp";
 inline constexpr char kEventFindingAct[] = "FindingActedOn";
 inline constexpr char kEventFindingOutcome[] = "FindingOutcome";
+inline constexpr char kEventRowsRelocated[] = "RowsRelocated";
 inline constexpr char kEventRecovered[] = "ServerRecovered";
 inline constexpr char kEventSucceeded[] = "Succeeded";
 inline constexpr char kEventFailed[] = "Failed";

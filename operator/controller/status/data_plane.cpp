@@ -1,7 +1,11 @@
 #include "operator/controller/status/data_plane.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <string>
 
+#include "operator/controller/observe/names.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/checkpoint_interval.h"
@@ -9,6 +13,24 @@
 #include "proto/sync_mode.h"
 
 namespace attune::controller {
+namespace {
+
+// "server-1 answered 1.8 times the mean's keys: 212 shards moved to server-0, server-2"
+std::string Describe(const v1::Relief& relief) {
+  const auto name = [](uint32_t index) {
+    return std::string(ToString(RoleName::kServer)) + "-" + std::to_string(index);
+  };
+  std::string takers;
+  for (const uint32_t taker : relief.takers()) takers += (takers.empty() ? " to " : ", ") + name(taker);
+  const double times = std::clamp(relief.times_mean(), 0.0, 1e6);
+  std::array<char, 32> figure{};
+  std::snprintf(figure.data(), figure.size(), "%.1f", times);
+  return FitText(name(relief.server()) + " answered " + figure.data() + " times the mean's keys: " +
+                     Counted(static_cast<int64_t>(relief.shards()), "shard") + " moved" + takers,
+                 1024);
+}
+
+}  // namespace
 
 void SetDataPlane(const Observed& observed, const ServersView& servers, const Progression& progression,
                   api::TrainingJobStatus& status) {
@@ -34,6 +56,10 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
                                             .checkpoint = recovery.checkpoint(),
                                             .step = recovery.step(),
                                             .steps_lost = recovery.steps_lost()};
+    }
+    if (window->has_relief()) {
+      status.relief = api::ReliefStatus{
+          .term = window->term(), .number = window->relief().number(), .message = Describe(window->relief())};
     }
     if (window->has_best_checkpoint()) {
       const auto& best = window->best_checkpoint();

@@ -312,6 +312,7 @@ TrainingJobStatus FullStatus() {
                                        .regular_message = "worker 1 did not stop"};
   status.standstill = StandstillStatus{.restarts = 2, .restarted_at = "2026-01-02T03:06:05Z", .pods = {7, 9}};
   status.recovery = RecoveryStatus{1, 3, 2, 7, 412, 30};
+  status.relief = ReliefStatus{2, 3, "server-1 answered 1.8 times the mean's keys: 9 shards moved to server-0"};
   status.tuning = TuningStatus{.stage = "Trying",
                                .message = "trying 2 servers",
                                .servers = 2,

@@ -610,6 +610,38 @@ TEST(ServerLoss, WhatWasNotLostIsToldToo) {
   EXPECT_TRUE(cluster.HasEvent("RowsRestored"));
 }
 
+// By the coordinator, of itself. Its totals begin again with the next one, whose first relief is another one.
+TEST(HotServers, EachReliefIsReportedOnce) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1));
+  v1::Relief& relief = *cluster.sample.job->mutable_relief();
+  relief.set_number(1);
+  relief.set_server(1);
+  relief.set_times_mean(1.8349);
+  relief.set_shards(212);
+  relief.add_takers(0);
+  relief.add_takers(2);
+  cluster.Settle();
+  cluster.Settle();
+  const auto reliefs = [&] {
+    return std::ranges::count(cluster.events(), std::string("RowsRelocated"), &EmitEvent::event_reason);
+  };
+  EXPECT_EQ(reliefs(), 1);
+  EXPECT_EQ(cluster.events().back().note,
+            "server-1 answered 1.8 times the mean's keys: 212 shards moved to server-0, server-2");
+  EXPECT_EQ(cluster.status().relief->message, cluster.events().back().note);
+  relief.set_number(2);
+  cluster.Settle();
+  EXPECT_EQ(reliefs(), 2);
+  cluster.sample.job->set_term(cluster.sample.job->term() + 1);
+  relief.set_number(1);
+  cluster.Settle();
+  EXPECT_EQ(reliefs(), 3);
+  cluster.sample.job->clear_relief();
+  cluster.Settle();
+  EXPECT_EQ(reliefs(), 3);
+  EXPECT_TRUE(cluster.status().relief.has_value()) << "the last one stays";
+}
+
 // A machine that is lost with two servers on it leaves no pod that has failed.
 TEST(ServerLoss, TrainedRowsThatWentBackToTheirFirstValuesEndTheJob) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Backups(1).Workers(1));
