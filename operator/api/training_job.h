@@ -11,10 +11,10 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
-#include "operator/api/data_plane_status.h"
-#include "operator/api/move_status.h"
 #include "operator/api/placement.h"
 #include "operator/api/role_resources.h"
+#include "operator/api/status/data_plane_status.h"
+#include "operator/api/status/move_status.h"
 #include "operator/api/tuning_policy.h"
 #include "operator/kube/object.h"
 
