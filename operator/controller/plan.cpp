@@ -17,6 +17,7 @@
 #include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/server_changes.h"
 #include "operator/controller/plan/servers.h"
+#include "operator/controller/plan/verdicts/server_verdicts.h"
 #include "operator/controller/plan/workers.h"
 #include "operator/controller/status/status.h"
 

@@ -1,9 +1,6 @@
-// Policy of servers: when losing one ends the job. Who is created, what changes their number, and what replaces a lost
-// one, is server_changes.h.
-//
-// A job survives the loss of a server when its data plane can bring rows back and has them somewhere: on a backup or in
-// a checkpoint. Otherwise the rows were nowhere else, and the job ends with a clear word. Before it has begun, and
-// after its closing work is done, nothing depends on a server.
+// The servers of a job, viewed once for all policies: which there are, which leave, and what the job has reached. Who is
+// created, what changes their number, and what replaces a lost one, is server_changes.h; when the loss of one ends the
+// job, verdicts/server_verdicts.h.
 #pragma once
 
 #include <optional>
@@ -75,17 +72,8 @@ bool HasDeclaredClosingWork(const Observed& observed);
 // " The last checkpoint is ...: `attune run --resume ...` continues from there."; "" when there is none.
 std::string HowToResume(const Observed& observed);
 
-// The job cannot continue: a server ended, is being deleted, or is gone, and no process can take its place. A server
-// ends by itself, with 0, when the coordinator says that the goal is reached, the closing work is done and all workers
-// have left; their processes may take a moment longer, and get it. From then on servers may end in any way.
-std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView& servers, const PlanOptions& options,
-                                    Now now);
-
-// Why a job that looks well is not: rows of lost servers that had been trained went back to their first values, for
-// neither a copy nor a checkpoint had them; or to a checkpoint when the goal had been reached. The coordinator
-// continues with them, and may be done before a server is judged; and a machine that is lost with two servers on it
-// leaves no pod that has failed.
-std::optional<Verdict> JudgeRows(const Observed& observed);
+// It ended by itself with 0, at least `grace` ago as far as is known.
+bool EndedLongAgo(const ObservedPod& pod, Duration grace, Now now);
 
 // True when `name` is taken by a pod, of this job or an earlier one.
 bool NameInUse(const Observed& observed, const std::string& name);

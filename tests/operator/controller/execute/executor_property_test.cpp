@@ -149,12 +149,15 @@ class History {
 
 TEST(ExecutorPropertyTest, WhateverFailsTheJobEndsAndNothingIsLeft) {
   uint64_t faults = 0, deaths = 0;
-  ForSeeds(5, [&](uint64_t seed) {
+  const auto search = [&](uint64_t seed) {
     History history(seed);
     history.Run();
     faults += history.faults;
     deaths += history.deaths;
-  });
+  };
+  ForSeeds(5, search);
+  // A history may be short, or draw no faults at all; five of that kind in a row are about one run in 400.
+  for (int more = 0; more < 20 && faults == 0 && std::getenv("ATTUNE_SEED") == nullptr; ++more) ForSeeds(1, search);
   std::cout << faults << " faults, " << deaths << " of them the operator's end\n";
   EXPECT_TRUE(std::getenv("ATTUNE_SEED") != nullptr || faults > 0) << "nothing was disturbed";
 }
