@@ -231,7 +231,7 @@ void PlanShared(const Observed& observed, const ServersView& servers, const Plan
 
 MoveFacts FactsOfMoves(const Observed& observed, const ServersView& servers, bool ends) {
   MoveFacts facts{
-      .begun = servers.begun, .ends = ends, .elastic = servers.elastic, .servers = servers.count, .serving = {}};
+      .begun = servers.begun, .ends = ends, .elastic = servers.elastic, .servers = servers.wanted, .serving = {}};
   const v1::JobWindow* window = CurrentWindow(observed);
   if (window == nullptr) return facts;
   for (const ObservedPod& pod : observed.pods) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "operator/controller/observe/timestamp.h"
+
 namespace attune::controller {
 namespace {
 
@@ -68,6 +70,20 @@ const api::MoveStatus* CurrentMove(const Observed& observed) {
 bool IsBeingMoved(const Observed& observed, const ObservedPod& pod) {
   const api::MoveStatus* move = CurrentMove(observed);
   return move != nullptr && move->pod_uid == pod.uid;
+}
+
+bool NeedsOneMoreServer(const Observed& observed) {
+  const api::MoveStatus* move = CurrentMove(observed);
+  return move != nullptr && observed.job.spec.servers.replicas == 1 &&
+         move->pod == PodName(observed.job.name, RoleName::kServer, 0);
+}
+
+bool IsTooSoonAgain(const Observed& observed, std::string_view why, Now now) {
+  const auto& last = observed.job.status.move;
+  if (!last || !last->why.starts_with(why)) return false;
+  if (last->state != api::kMoveRefused && last->state != api::kMoveGivenUp) return false;
+  const auto since = ParseRfc3339(last->since);
+  return since && now.wall >= *since && now.wall - *since < kMoveRetry;
 }
 
 const ObservedPod* StandInFor(const Observed& observed, const std::string& uid) {

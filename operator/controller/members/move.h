@@ -2,6 +2,7 @@
 // stands in. Asked by the policies of servers and workers; what becomes of a move is move_planner.h. Pure.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -30,6 +31,13 @@ std::optional<Draft::Ref> RequestMove(const Observed& observed, const ObservedPo
 bool IsBeingMoved(const Observed& observed, const ObservedPod& pod);
 // The record of a move that is in progress; null: none is.
 const api::MoveStatus* CurrentMove(const Observed& observed);
+// The only server of a job moves, and one more is there meanwhile, for its rows need another place: the job has a server
+// more than the spec says until the move is done or given up.
+bool NeedsOneMoreServer(const Observed& observed);
+// The last move, asked for with this reason or one that begins so, was refused or given up not long ago: what was in
+// its way may last.
+bool IsTooSoonAgain(const Observed& observed, std::string_view why, Now now);
+inline constexpr Duration kMoveRetry = std::chrono::minutes(10);
 // The worker that was made to take the place of this one; null: there is none.
 const ObservedPod* StandInFor(const Observed& observed, const std::string& uid);
 // What the process of this very pod reported last; null: nothing.

@@ -64,12 +64,6 @@ std::string CheckMachines(const Observed& observed, const std::string& from, con
          NameList(std::move(others));
 }
 
-std::string CheckServer(const MoveFacts& facts) {
-  if (!facts.elastic) return "servers of this job cannot join and leave while it runs";
-  if (facts.servers >= 2) return "";
-  return "it is the only server, and its rows have no other place meanwhile; set spec.servers.replicas to 2 first";
-}
-
 // Why this request is refused; "" when it is taken up.
 std::string CheckRequest(const Observed& observed, const MoveFacts& facts, const api::MoveStatus& move,
                          const ObservedPod* pod) {
@@ -84,9 +78,7 @@ std::string CheckRequest(const Observed& observed, const MoveFacts& facts, const
   }
   if (IsLeaving(*pod)) return "it leaves the job already";
   if (!IsAlive(*pod)) return "it does not run";
-  if (pod->role == RoleName::kServer) {
-    if (std::string problem = CheckServer(facts); !problem.empty()) return problem;
-  }
+  if (pod->role == RoleName::kServer && !facts.elastic) return "servers of this job cannot join and leave while it runs";
   return CheckMachines(observed, pod->node, move.to);
 }
 
@@ -113,8 +105,9 @@ api::MoveStatus Begin(const Observed& observed, const MoveFacts& facts, Now now)
   move.state = api::kMoving;
   move.message = move.pod + " moves from " + move.from + (move.to.empty() ? "" : " to " + move.to) +
                  (move.why.empty() ? "" : ", because " + move.why) +
-                 (pod->role == RoleName::kServer ? ": its rows move to the other servers first"
-                                                 : ": it stays until another worker has begun there");
+                 (pod->role == RoleName::kWorker ? ": it stays until another worker has begun there"
+                  : facts.servers >= 2           ? ": its rows move to the other servers first"
+                                                 : ": its rows move to one more server first, which leaves afterwards");
   return move;
 }
 
@@ -164,12 +157,10 @@ class MoveFollower {
   }
 
   api::MoveStatus FollowServer() {
-    if (old_ != nullptr) {
-      if (facts_.servers < 2) return GiveUp("the job has one server now, and its rows have no other place");
-      return Wait("its rows have not moved to the other servers", nullptr);
-    }
+    if (!IsWanted()) return GiveUp("it is not wanted now");
+    if (old_ != nullptr) return Wait("its rows have not moved to the other servers", nullptr);
     const ObservedPod* next = FindByName(observed_, move_.pod);
-    if (next == nullptr) return IsWanted() ? Wait("no other server was made", nullptr) : GiveUp("it is not wanted now");
+    if (next == nullptr) return Wait("no other server was made", nullptr);
     if (!IsAlive(*next) || !facts_.serving.contains(next->index)) return Wait("its successor has no rows yet", next);
     if (next->node == move_.from) {
       return GiveUp("no other machine had room: it was placed on " + next->node + " again");

@@ -3,7 +3,8 @@
 // over in the middle continues. The steps themselves are those of joining and leaving (docs/decisions/0049):
 //
 //   a worker   another one is made, away from the machine; once that one trains this one is asked to leave
-//   a server   its rows move to the other servers; its pod goes, and is made again elsewhere
+//   a server   its rows move to the other servers, for the only one to one more that is made for it; its pod goes, and
+//              is made again elsewhere
 //
 // A move that does not come about in its time is given up: what was begun is undone, and the job is as it was.
 #pragma once
@@ -22,7 +23,7 @@ struct MoveFacts {
   bool begun = false;         // the job trains
   bool ends = false;          // its goal is reached
   bool elastic = false;       // its servers can join and leave
-  int32_t servers = 0;        // that it is to have
+  int32_t servers = 0;        // that it is to have, without one more for a move
   std::set<int32_t> serving;  // indices of those that hold rows, by the coordinator's word
 };
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "operator/controller/members/move.h"
-#include "operator/controller/observe/timestamp.h"
 
 namespace attune::controller {
 namespace {
@@ -32,8 +31,7 @@ class PlacementView {
   }
 
   std::optional<PlacementMove> ForServers(ServerPlacement rule) const {
-    // Its rows need another place meanwhile.
-    if (!facts_.elastic || facts_.servers < 2) return std::nullopt;
+    if (!facts_.elastic) return std::nullopt;
     switch (rule) {
       case ServerPlacement::kAny:
         return std::nullopt;
@@ -156,14 +154,6 @@ bool IsComplete(const Observed& observed) {
   return servers == observed.job.spec.servers.replicas && workers == observed.job.spec.workers.replicas;
 }
 
-bool WasInTheWay(const Observed& observed, Now now) {
-  const auto& last = observed.job.status.move;
-  if (!last || !last->why.starts_with(kField)) return false;
-  if (last->state != api::kMoveRefused && last->state != api::kMoveGivenUp) return false;
-  const auto since = ParseRfc3339(last->since);
-  return since && now.wall >= *since && now.wall - *since < kPlacementRetry;
-}
-
 }  // namespace
 
 bool AsksForPlacement(const api::Placement& placement) {
@@ -180,7 +170,7 @@ std::optional<PlacementMove> NextPlacementMove(const Observed& observed, const a
 void FollowPlacement(const Observed& observed, const MoveFacts& facts, Now now, Draft& draft) {
   const api::Placement& placement = observed.job.spec.placement;
   if (!AsksForPlacement(placement) || !facts.begun || facts.ends || !IsComplete(observed)) return;
-  if (WasInTheWay(observed, now)) return draft.Requeue(kPlacementRetry, "spec.placement");
+  if (IsTooSoonAgain(observed, kField, now)) return draft.Requeue(kMoveRetry, "spec.placement");
   const auto move = NextPlacementMove(observed, placement, facts);
   if (move) RequestMove(observed, *move->pod, move->to, move->why, now, draft);
 }

@@ -30,6 +30,4 @@ bool AsksForPlacement(const api::Placement& placement);
 // pause: what was in its way may last.
 void FollowPlacement(const Observed& observed, const MoveFacts& facts, Now now, Draft& draft);
 
-inline constexpr Duration kPlacementRetry = std::chrono::minutes(10);
-
 }  // namespace attune::controller

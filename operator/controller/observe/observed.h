@@ -57,7 +57,7 @@ struct ObservedPod {
 
   std::optional<WallTime> drain_deadline;  // of workers
   std::optional<WallTime> draining_since;  // of servers
-  std::string stands_in_for;               // of workers: the uid of one that moves (members/membership.h); "": none
+  std::string stands_in_for;               // the uid of the one that moves meanwhile; "": none
   std::optional<int32_t> failure_number;
   int32_t failures_in_a_row = 0;  // of its index, without progress between them; its own end included once it is marked
   std::optional<int32_t> servers;  // the job's number of servers when this pod was created

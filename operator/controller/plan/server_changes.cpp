@@ -73,9 +73,16 @@ class ServerPlanner {
     if (NoneLeads()) return draft_.Requeue(kLookAgain, "a coordinator that leads");
     kube::Json pod = BuildPod(observed_, RoleName::kServer, index, servers_.count, options_);
     const api::MoveStatus* move = CurrentMove(observed_);
+    const bool is_one_more = index >= servers_.wanted;
     if (move != nullptr && move->pod == name) AddPreference(pod, {.to = move->to, .away_from = move->from});
+    if (move != nullptr && is_one_more) {
+      pod["metadata"]["annotations"][kAnnotationStandsInFor] = move->pod_uid;
+      // Not to the machine that the other one is to have room on.
+      AddPreference(pod, {.to = "", .away_from = move->from});
+    }
     created_.push_back(draft_.Create(CreatePod{.pod = std::move(pod),
-                                               .reason = "the job has " + Counted(servers_.count, "server"),
+                                               .reason = is_one_more ? "the only server moves, and needs another one"
+                                                                     : "the job has " + Counted(servers_.count, "server"),
                                                .if_job_unchanged = !servers_.begun}));
   }
 
@@ -153,11 +160,12 @@ class ServerPlanner {
   // again on another node, so that nothing has to be evicted. Likewise one that is to move for another reason.
   void MoveElsewhere() {
     if (!servers_.elastic || !servers_.begun || window_ == nullptr || ended_by_itself() || coordinator_.moving) return;
-    if (changes_.replaced > 0 || changes_.leaving > 0 || servers_.count < 2) return;
+    if (changes_.replaced > 0 || changes_.leaving > 0) return;
     for (int32_t index = 0; index < servers_.count; ++index) {
       const ObservedPod* pod = servers_.by_index[static_cast<size_t>(index)];
       if (pod == nullptr || StateOf(*window_, index) != v1::ServerState::SERVING) return;
     }
+    if (servers_.count == 1) return MoveTheOnlyOne(*servers_.by_index.front());
     for (const ObservedPod* pod : servers_.by_index) {
       if (!IsAlive(*pod) || !MovesElsewhere(*pod)) continue;
       ++changes_.leaving;
@@ -170,6 +178,14 @@ class ServerPlanner {
                     {mark});
       return;
     }
+  }
+
+  // Its rows need one more server meanwhile, which the record of a move says (members/move.h).
+  void MoveTheOnlyOne(const ObservedPod& pod) {
+    if (!IsAlive(pod) || !IsOnCordonedNode(observed_, pod)) return;
+    const std::string why = WhyItMoves(pod);
+    if (IsTooSoonAgain(observed_, why, now_)) return draft_.Requeue(kMoveRetry, why);
+    RequestMove(observed_, pod, "", why, now_, draft_);
   }
 
   // By the coordinator; the one that runs in this server moves first.
@@ -346,9 +362,12 @@ class ServerPlanner {
     directive.mutable_set_servers()->set_servers(static_cast<uint32_t>(servers_.count));
     std::string key =
         "servers=" + std::to_string(servers_.count) + " of generation " + std::to_string(observed_.job.generation);
+    // The same number for another reason is another order: it may have been given, and answered, before.
     for (const ObservedPod* pod : servers_.leaving) {
       if (pod->index < servers_.count && pod->draining_since) key += ", again with " + pod->uid;
+      if (!pod->stands_in_for.empty()) key += ", without " + pod->uid;
     }
+    if (servers_.count > servers_.wanted) key += ", one more for " + CurrentMove(observed_)->pod_uid;
     const Reply reply = directives_.AskCoordinator(key, directive, Counted(servers_.count, "server") + " are wanted");
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }

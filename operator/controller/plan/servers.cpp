@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "operator/controller/members/move.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/evidence.h"
@@ -133,7 +134,8 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
   const int32_t first = FirstCount(observed);
   view.begun = view.formed && HasBegun(observed, first);
   view.elastic = view.begun && abilities && abilities->elastic_servers;
-  view.count = std::max(view.elastic ? observed.job.spec.servers.replicas : first, 0);
+  view.wanted = std::max(view.elastic ? observed.job.spec.servers.replicas : first, 0);
+  view.count = view.wanted + (view.elastic && NeedsOneMoreServer(observed) ? 1 : 0);
   view.goal_reached = IsGoalReached(observed);
   // Of a job that has not begun nothing can be lost. Servers that have not said yet what they can may be able to
   // recover.

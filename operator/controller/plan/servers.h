@@ -29,7 +29,8 @@ struct Verdict {
 };
 
 struct ServersView {
-  int32_t count = 0;                         // what the job is to have; of its start, unless `elastic`
+  int32_t wanted = 0;                        // by the spec, or of its start unless `elastic`
+  int32_t count = 0;                         // what the job is to have now: one more while its only one moves
   std::vector<const ObservedPod*> by_index;  // count entries; null: there is none, or it is leaving
   // Highest index first: beyond `count`, asked to leave before, or released before it was wanted again.
   std::vector<const ObservedPod*> leaving;

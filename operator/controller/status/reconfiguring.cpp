@@ -24,19 +24,19 @@ std::optional<Reconfiguration> ServerReconfiguration(const Observed& observed, c
                                                      const Progression& progression) {
   const int32_t asked = observed.job.spec.servers.replicas;
   const auto& abilities = observed.job.status.abilities;
-  if (servers.existing > 0 && asked != servers.count && servers.formed && !abilities) {
+  if (servers.existing > 0 && asked != servers.wanted && servers.formed && !abilities) {
     return Reconfiguration{false, kReasonCoordinatorSilent,
                            "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
-                               Counted(servers.count, "server") +
+                               Counted(servers.wanted, "server") +
                                ", and its coordinator has not said yet whether servers can join and leave"};
   }
-  if (servers.existing > 0 && asked != servers.count) {
+  if (servers.existing > 0 && asked != servers.wanted) {
     const std::string why = servers.begun ? "this number cannot change during a run of these servers"
                                           : "this number cannot change before all servers run";
     return Reconfiguration{false, kReasonServersFixed,
                            "spec.servers.replicas is " + std::to_string(asked) + ", but the job runs with " +
-                               Counted(servers.count, "server") + ", and " + why + "; it continues with " +
-                               std::to_string(servers.count) + ". Set it back, or delete and create the job again"};
+                               Counted(servers.wanted, "server") + ", and " + why + "; it continues with " +
+                               std::to_string(servers.wanted) + ". Set it back, or delete and create the job again"};
   }
   const ServerChanges& changes = progression.servers;
   if (!changes.refused.empty()) {

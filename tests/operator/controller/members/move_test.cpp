@@ -186,10 +186,6 @@ TEST(MoveTest, RefusalsSayWhy) {
     EXPECT_THAT(State(cluster), AllOf(HasSubstr("Refused"), HasSubstr(c.want)));
     EXPECT_FALSE(cluster.Has("a-worker-2"));
   }
-  FakeCluster single = TwoMachines(MakeTrainingJob("a").Servers(1).Workers(1));
-  Ask(single, "server-0");
-  single.Settle();
-  EXPECT_THAT(State(single), HasSubstr("it is the only server"));
   v1::Abilities fixed = AllAbilities();
   fixed.set_elastic_servers(false);
   FakeCluster rigid = Running(MakeTrainingJob("a").Servers(2), fixed);
@@ -380,6 +376,145 @@ TEST(MoveTest, AServerThatCannotBeEmptiedStays) {
   cluster.Settle();
   EXPECT_TRUE(cluster.Has("a-server-1"));
   EXPECT_TRUE(kube::Annotation(cluster.pod("a-server-1"), kAnnotationDraining).empty());
+}
+
+// --- the only server
+
+// Only this one is a member, and serves.
+void SayOnly(FakeCluster& cluster, uint32_t index) {
+  Say(cluster, {kServing});
+  cluster.sample.job->mutable_server_states(0)->set_index(index);
+}
+
+FakeCluster OneServer() { return TwoMachines(MakeTrainingJob("a").Servers(1).Workers(1)); }
+
+// From the request to the last act; `round` is what the operator does between two things that happen.
+void MoveTheOnlyServer(FakeCluster& cluster, const std::function<void()>& round) {
+  Ask(cluster, "server-0 to=node-2");
+  round();
+  ASSERT_TRUE(cluster.Has("a-server-1"));
+  StartOn(cluster, "a-server-1", "node-2");
+  cluster.Connect("a-server-1");
+  round();
+  Say(cluster, {kServing, kJoining});
+  round();
+  EXPECT_EQ(cluster.status().coordinator, "a-server-0") << "the other one has no rows yet";
+  Say(cluster, {kServing, kServing});
+  round();
+  EXPECT_EQ(cluster.status().coordinator, "a-server-1");
+  cluster.sample.job->set_term(2);
+  round();
+  EXPECT_THAT(cluster.sent_texts(), testing::Contains(HasSubstr("a-server-1 drain=")));
+  const std::string old(kube::Uid(cluster.pod("a-server-0")));
+  Say(cluster, {kDrained, kServing});
+  round();
+  cluster.ConfirmDeletions();
+  SayOnly(cluster, 1);
+  round();
+  ASSERT_TRUE(cluster.Has("a-server-0"));
+  EXPECT_NE(kube::Uid(cluster.pod("a-server-0")), old);
+  StartOn(cluster, "a-server-0", "node-2");
+  cluster.Connect("a-server-0");
+  round();
+  EXPECT_EQ(cluster.status().move->state, api::kMoving) << "it has no rows yet";
+  Say(cluster, {kServing, kServing});
+  round();
+  EXPECT_EQ(cluster.status().move->state, api::kMoved);
+  EXPECT_EQ(cluster.status().coordinator, "a-server-0") << "the other one is to leave";
+  cluster.sample.job->set_term(3);
+  round();
+  EXPECT_THAT(cluster.sent_texts(), testing::Contains(HasSubstr("a-server-0 servers=1")));
+  Say(cluster, {kServing, kDrained});
+  round();
+  cluster.ConfirmDeletions();
+  Say(cluster, {kServing});
+  round();
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-worker-0"));
+  EXPECT_LE(Notes(cluster, kEventPodMoved).size(), 1U);
+  EXPECT_EQ(cluster.status().servers.failed, 0);
+  EXPECT_EQ(cluster.Condition(api::kFailed), "absent");
+}
+
+TEST(MoveTest, TheOnlyServerMovesWithOneMoreMeanwhile) {
+  FakeCluster cluster = OneServer();
+  MoveTheOnlyServer(cluster, [&] { cluster.Settle(); });
+  EXPECT_THAT(Notes(cluster, kEventMoveBegun),
+              ElementsAre(HasSubstr("its rows move to one more server first, which leaves afterwards")));
+  EXPECT_THAT(Notes(cluster, kEventPodMoved), ElementsAre(HasSubstr("a-server-0 moved from node-1 to node-2 in ")));
+  EXPECT_THAT(cluster.Settle(), IsEmpty());
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), HasSubstr("False"));
+  // Where one more is made once, it is made the next time, too, in the same generation of the spec.
+  Ask(cluster, "server-0 to=node-1");
+  cluster.Settle();
+  StartOn(cluster, "a-server-1", "node-1");
+  cluster.Connect("a-server-1");
+  const size_t before = cluster.sent_texts().size();
+  Say(cluster, {kServing, kJoining});
+  cluster.Settle();
+  const auto sent = cluster.sent_texts();
+  EXPECT_THAT(std::vector<std::string>(sent.begin() + static_cast<ptrdiff_t>(before), sent.end()),
+              testing::Contains(HasSubstr("servers=2")));
+}
+
+TEST(MoveTest, TheOnlyServerMovesThoughTheOperatorDiesAtAnyAct) {
+  for (size_t acts = 0; acts < 8; ++acts) {
+    SCOPED_TRACE("dies after so many acts of each round: " + std::to_string(acts));
+    FakeCluster cluster = OneServer();
+    MoveTheOnlyServer(cluster, [&] {
+      const telemetry::JobSample heard = cluster.sample;
+      cluster.Reconcile(acts);
+      cluster.RestartOperator();
+      cluster.sample = heard;  // the sidecars are back
+      cluster.Settle();
+    });
+  }
+}
+
+TEST(MoveTest, TheOneMoreLeavesWhereTheOnlyServerCannotMove) {
+  struct Case {
+    const char* name;
+    std::function<void(FakeCluster&)> then;
+    const char* want;
+  };
+  const Case cases[] = {
+      {"no machine has room",
+       [](FakeCluster& cluster) {
+         cluster.Unschedulable("a-server-1", "0/2 nodes are available: 2 Insufficient memory.");
+         cluster.Settle();
+         cluster.Advance(cluster.options.server_move_timeout);
+       },
+       "within 1800 s"},
+      {"the request is withdrawn", [](FakeCluster& cluster) { Ask(cluster, ""); }, "the request was withdrawn"},
+      {"the goal is reached", [](FakeCluster& cluster) { cluster.ReachGoal("evaluate"); }, "the goal is reached"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    FakeCluster cluster = OneServer();
+    Ask(cluster, "server-0");
+    cluster.Settle();
+    ASSERT_TRUE(cluster.Has("a-server-1"));
+    c.then(cluster);
+    cluster.Settle();
+    EXPECT_THAT(State(cluster), AllOf(HasSubstr("GivenUp: the move of a-server-0"), HasSubstr(c.want)));
+    cluster.ConfirmDeletions();
+    cluster.Settle();
+    EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-worker-0"));
+    EXPECT_EQ(cluster.Condition(api::kFailed), "absent");
+  }
+}
+
+TEST(MoveTest, AJobWithOneServerIsScaledWhileItMoves) {
+  FakeCluster cluster = OneServer();
+  Ask(cluster, "server-0 to=node-2");
+  cluster.Settle();
+  StartOn(cluster, "a-server-1", "node-2");
+  cluster.Connect("a-server-1");
+  Say(cluster, {kServing, kServing});
+  cluster.job().spec.servers.replicas = 2;
+  ++cluster.job().generation;
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().move->state, api::kMoving);
+  EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1", "a-worker-0")) << "it is one of two now";
 }
 
 // --- the operator dies

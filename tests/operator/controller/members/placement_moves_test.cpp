@@ -307,7 +307,7 @@ TEST(PlacementStoryTest, WhatWasGivenUpIsNotAskedForAgainAtOnce) {
   cluster.Settle();
   EXPECT_EQ(cluster.status().move->state, api::kMoveGivenUp);
   EXPECT_EQ(cluster.status().move->request, first);
-  cluster.Advance(kPlacementRetry);
+  cluster.Advance(kMoveRetry);
   cluster.Settle();
   EXPECT_NE(cluster.status().move->request, first) << "there may be room by now";
 }

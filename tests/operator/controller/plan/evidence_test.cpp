@@ -439,13 +439,22 @@ TEST_F(NodeDrainTest, OneAfterTheOther) {
   EXPECT_EQ(drained, 1);
 }
 
-TEST_F(NodeDrainTest, TheOnlyServerStays) {
+TEST_F(NodeDrainTest, TheOnlyServerStaysUntilAnotherOneHasItsRows) {
   FakeCluster cluster = OnNodes(MakeTrainingJob("j").Servers(1).Workers(1));
   Cordon(cluster, "j-server-0");
+  ASSERT_TRUE(cluster.status().move);
+  EXPECT_EQ(cluster.status().move->state, api::kMoving);
+  EXPECT_THAT(cluster.status().move->message, testing::HasSubstr("because node node-of-j-server-0 is cordoned"));
+  EXPECT_TRUE(cluster.Has("j-server-1"));
   cluster.Advance(seconds(60));
   cluster.Settle();
   EXPECT_TRUE(cluster.Has("j-server-0"));
   EXPECT_EQ(cluster.budget(), 1);
+  cluster.Advance(cluster.options.server_move_timeout);
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().move->state, api::kMoveGivenUp) << "no machine had room for another one";
+  EXPECT_FALSE(cluster.Has("j-server-1"));
+  EXPECT_TRUE(cluster.Has("j-server-0"));
 }
 
 }  // namespace
