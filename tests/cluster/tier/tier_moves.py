@@ -38,7 +38,7 @@ def register(check, namespace):
         machines = nodes()
         if len(machines) < 2:
             raise LeftOut(f"the cluster has one machine that takes pods: {machines}")
-        moved.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 45}, "servers": {"replicas": 1}, "workers": {"replicas": 2}})
+        moved.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 100}, "servers": {"replicas": 1}, "workers": {"replicas": 2}})
         moved.await_("two workers", 60, lambda state: (state.get("workers") or {}).get("ready") == 2)
         moved.trains_on()
         worker = f"{MOVED}-worker-0"
@@ -56,7 +56,20 @@ def register(check, namespace):
         expect((moved.status().get("workers") or {}).get("failed", 0) == 0, json.dumps(moved.status().get("workers")))
         moved.trains_on()
 
-    @check("after it the job succeeds, and no item was done twice", needs=["move_worker"])
+    @check("the only server is moved, too: one more holds its rows meanwhile, and leaves", needs=["move_worker"])
+    def move_only_server(run):
+        server, more = f"{MOVED}-server-0", f"{MOVED}-server-1"
+        came_from = pod(server)["spec"]["nodeName"]
+        said = moved.attune(run.build, "move", MOVED, "server-0")
+        expect(f"{server} moved from {came_from} to " in said, f"attune move says: {said}")
+        expect(pod(server)["spec"]["nodeName"] != came_from, f"{server} runs on {came_from} again")
+        moved.await_(f"{more} to leave", 30, lambda state: not pod(more) and (state.get("servers") or {}).get("ready") == 1)
+        state = moved.status()
+        expect(not (state.get("servers") or {}).get("failed") and not (state.get("recovery") or {}).get("count"),
+               f"rows were lost: {json.dumps(state.get('servers'))} {json.dumps(state.get('recovery'))}")
+        moved.trains_on()
+
+    @check("after it the job succeeds, and no item was done twice", needs=["move_worker", "move_only_server"])
     def move_success(run):
         moved.await_success(120)
         progress = moved.status().get("progress") or {}
