@@ -5,6 +5,7 @@
 #include "operator/controller/members/move.h"
 #include "operator/controller/members/move_planner.h"
 #include "operator/controller/members/placement_moves.h"
+#include "operator/controller/members/resize_moves.h"
 #include "operator/controller/objects/job_policy.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
@@ -282,6 +283,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
     PlanTuning(observed, now, draft);
     FollowPlacement(observed, moves, now, draft);
+    FollowResizes(observed, moves, now, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");
     if (servers.finished > 0 || servers.goal_reached) {
       draft.Requeue(options.late_workers_grace, "end of the workers that came too late");

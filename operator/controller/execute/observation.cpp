@@ -8,6 +8,7 @@
 #include "base/os/random_seed.h"
 #include "operator/controller/execute/carrier.h"
 #include "operator/controller/members/placement_moves.h"
+#include "operator/controller/members/resize_moves.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/machines.h"
@@ -116,7 +117,8 @@ void Observation::ObserveFailuresInARow() {
 
 void Observation::ObserveMachines() {
   // Without the right to read nodes the cache never does.
-  const bool needed = NeedsMachines(observed_) || AsksForPlacement(observed_.job.spec.placement);
+  const bool needed =
+      NeedsMachines(observed_) || AsksForPlacement(observed_.job.spec.placement) || AsksForRoom(observed_);
   if (!needed || !from_.caches.nodes.HasSynced()) return;
   std::vector<ObservedPod> all;
   for (const kube::Snapshot& pod : from_.caches.pods.All()) all.push_back(ObservePod(*pod));

@@ -78,6 +78,17 @@ bool NeedsOneMoreServer(const Observed& observed) {
          move->pod == PodName(observed.job.name, RoleName::kServer, 0);
 }
 
+bool HasAllPods(const Observed& observed) {
+  int32_t servers = 0, workers = 0;
+  for (const ObservedPod& pod : observed.pods) {
+    const bool is_server = IsServerOf(observed, pod);
+    if (!is_server && !IsWorkerOf(observed, pod)) continue;
+    if (!IsAlive(pod) || !pod.ready || pod.drain_deadline || pod.draining_since) return false;
+    ++(is_server ? servers : workers);
+  }
+  return servers == observed.job.spec.servers.replicas && workers == observed.job.spec.workers.replicas;
+}
+
 bool IsTooSoonAgain(const Observed& observed, std::string_view why, Now now) {
   const auto& last = observed.job.status.move;
   if (!last || !last->why.starts_with(why)) return false;

@@ -34,6 +34,9 @@ const api::MoveStatus* CurrentMove(const Observed& observed);
 // The only server of a job moves, and one more is there meanwhile, for its rows need another place: the job has a server
 // more than the spec says until the move is done or given up.
 bool NeedsOneMoreServer(const Observed& observed);
+// All pods that the spec asks for are there and none is on its way out: otherwise something changes already, and where
+// pods will be is not known.
+bool HasAllPods(const Observed& observed);
 // The last move, asked for with this reason or one that begins so, was refused or given up not long ago: what was in
 // its way may last.
 bool IsTooSoonAgain(const Observed& observed, std::string_view why, Now now);

@@ -78,7 +78,8 @@ std::string CheckRequest(const Observed& observed, const MoveFacts& facts, const
   }
   if (IsLeaving(*pod)) return "it leaves the job already";
   if (!IsAlive(*pod)) return "it does not run";
-  if (pod->role == RoleName::kServer && !facts.elastic) return "servers of this job cannot join and leave while it runs";
+  if (pod->role == RoleName::kServer && !facts.elastic)
+    return "servers of this job cannot join and leave while it runs";
   return CheckMachines(observed, pod->node, move.to);
 }
 

@@ -141,19 +141,6 @@ class PlacementView {
   Counts servers_on_, workers_on_;  // by machine
 };
 
-// All pods that the spec asks for are there and none is on its way out: otherwise something changes already, and where
-// pods will be is not known.
-bool IsComplete(const Observed& observed) {
-  int32_t servers = 0, workers = 0;
-  for (const ObservedPod& pod : observed.pods) {
-    const bool is_server = IsServerOf(observed, pod);
-    if (!is_server && !IsWorkerOf(observed, pod)) continue;
-    if (!IsAlive(pod) || !pod.ready || pod.drain_deadline || pod.draining_since) return false;
-    ++(is_server ? servers : workers);
-  }
-  return servers == observed.job.spec.servers.replicas && workers == observed.job.spec.workers.replicas;
-}
-
 }  // namespace
 
 bool AsksForPlacement(const api::Placement& placement) {
@@ -169,7 +156,7 @@ std::optional<PlacementMove> NextPlacementMove(const Observed& observed, const a
 
 void FollowPlacement(const Observed& observed, const MoveFacts& facts, Now now, Draft& draft) {
   const api::Placement& placement = observed.job.spec.placement;
-  if (!AsksForPlacement(placement) || !facts.begun || facts.ends || !IsComplete(observed)) return;
+  if (!AsksForPlacement(placement) || !facts.begun || facts.ends || !HasAllPods(observed)) return;
   if (IsTooSoonAgain(observed, kField, now)) return draft.Requeue(kMoveRetry, "spec.placement");
   const auto move = NextPlacementMove(observed, placement, facts);
   if (move) RequestMove(observed, *move->pod, move->to, move->why, now, draft);

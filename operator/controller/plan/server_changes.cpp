@@ -80,10 +80,11 @@ class ServerPlanner {
       // Not to the machine that the other one is to have room on.
       AddPreference(pod, {.to = "", .away_from = move->from});
     }
-    created_.push_back(draft_.Create(CreatePod{.pod = std::move(pod),
-                                               .reason = is_one_more ? "the only server moves, and needs another one"
-                                                                     : "the job has " + Counted(servers_.count, "server"),
-                                               .if_job_unchanged = !servers_.begun}));
+    created_.push_back(
+        draft_.Create(CreatePod{.pod = std::move(pod),
+                                .reason = is_one_more ? "the only server moves, and needs another one"
+                                                      : "the job has " + Counted(servers_.count, "server"),
+                                .if_job_unchanged = !servers_.begun}));
   }
 
   // Reports to the coordinator that this pod's process has ended for good; true when it need not be waited for. Without

@@ -306,8 +306,11 @@ void FakeCluster::GiveResources(const std::string& name) {
 
 void FakeCluster::SayOfResize(const std::string& name, const std::string& type, const std::string& reason,
                               const std::string& message) {
-  pods_.at(name)["status"]["conditions"].push_back(
-      {{"type", type}, {"status", "True"}, {"reason", reason}, {"message", message}});
+  pods_.at(name)["status"]["conditions"].push_back({{"type", type},
+                                                    {"status", "True"},
+                                                    {"reason", reason},
+                                                    {"message", message},
+                                                    {"lastTransitionTime", ToRfc3339(now_.wall)}});
 }
 
 void FakeCluster::Answer(const std::string& key_begin, telemetry::DirectiveAnswer::Outcome outcome,
