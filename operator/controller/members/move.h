@@ -31,8 +31,8 @@ std::optional<Draft::Ref> RequestMove(const Observed& observed, const ObservedPo
 bool IsBeingMoved(const Observed& observed, const ObservedPod& pod);
 // The record of a move that is in progress; null: none is.
 const api::MoveStatus* CurrentMove(const Observed& observed);
-// The only server of a job moves, and one more is there meanwhile, for its rows need another place: the job has a server
-// more than the spec says until the move is done or given up.
+// The only server of a job moves, and its rows need another place meanwhile: the job has a server more than the spec
+// says until the move is done or given up.
 bool NeedsOneMoreServer(const Observed& observed);
 // All pods that the spec asks for are there and none is on its way out: otherwise something changes already, and where
 // pods will be is not known.

@@ -13,7 +13,7 @@ bool WaitsForRoom(const ObservedPod& pod) {
 }
 
 // What is left of the minute.
-Duration PatienceOf(const ObservedPod& pod, Now now) {
+Duration TimeLeft(const ObservedPod& pod, Now now) {
   if (pod.resize.state == ResizeState::kInfeasible || !pod.resize.since) return Duration::zero();
   return std::clamp<Duration>(*pod.resize.since + kRoomWait - now.wall, Duration::zero(), kRoomWait);
 }
@@ -41,8 +41,8 @@ void FollowResizes(const Observed& observed, const MoveFacts& facts, Now now, Dr
   if (!AsksForRoom(observed) || !observed.machines || !facts.begun || facts.ends || !HasAllPods(observed)) return;
   for (const ObservedPod& pod : observed.pods) {
     if (!WaitsForRoom(pod) || (!IsWorkerOf(observed, pod) && !(IsServerOf(observed, pod) && facts.elastic))) continue;
-    if (const Duration patience = PatienceOf(pod, now); patience > Duration::zero()) {
-      draft.Requeue(patience, "room for " + pod.name);
+    if (const Duration left = TimeLeft(pod, now); left > Duration::zero()) {
+      draft.Requeue(left, "room for " + pod.name);
       continue;
     }
     const scheduler::Machine* machine = MachineFor(observed, pod);

@@ -9,6 +9,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/evidence.h"
 #include "operator/controller/plan/failure.h"
+#include "operator/controller/plan/server_moves.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
@@ -50,7 +51,9 @@ class ServerPlanner {
       }
     }
     ReportNumber();
-    MoveElsewhere();
+    const bool may_move = servers_.elastic && servers_.begun && window_ != nullptr && !ended_by_itself() &&
+                          !coordinator_.moving && changes_.replaced == 0 && changes_.leaving == 0;
+    if (may_move && BeginServerMove(observed_, servers_, *window_, now_, draft_)) ++changes_.leaving;
     ReportEvents();
     return changes_;
   }
@@ -150,51 +153,12 @@ class ServerPlanner {
                 draft_.Remove(pod, 0, "it was ended from outside; a new server follows"));
   }
 
-  // What brings a server to another machine while it could stay, for Events; "": nothing does.
-  std::string WhyItMoves(const ObservedPod& pod) const {
-    if (IsOnCordonedNode(observed_, pod)) return "node " + pod.node + " is cordoned";
-    return IsBeingMoved(observed_, pod) ? "it is to leave node " + pod.node : "";
-  }
-  bool MovesElsewhere(const ObservedPod& pod) const { return !WhyItMoves(pod).empty(); }
-
-  // A node is cordoned before it is drained: its servers are emptied one after the other, each by the others, and made
-  // again on another node, so that nothing has to be evicted. Likewise one that is to move for another reason.
-  void MoveElsewhere() {
-    if (!servers_.elastic || !servers_.begun || window_ == nullptr || ended_by_itself() || coordinator_.moving) return;
-    if (changes_.replaced > 0 || changes_.leaving > 0) return;
-    for (int32_t index = 0; index < servers_.count; ++index) {
-      const ObservedPod* pod = servers_.by_index[static_cast<size_t>(index)];
-      if (pod == nullptr || StateOf(*window_, index) != v1::ServerState::SERVING) return;
-    }
-    if (servers_.count == 1) return MoveTheOnlyOne(*servers_.by_index.front());
-    for (const ObservedPod* pod : servers_.by_index) {
-      if (!IsAlive(*pod) || !MovesElsewhere(*pod)) continue;
-      ++changes_.leaving;
-      const Draft::Ref mark = draft_.Mark(*pod, {{kAnnotationDraining, ToRfc3339(now_.wall)}}, WhyItMoves(*pod));
-      const std::string why =
-          IsOnCordonedNode(observed_, *pod) ? "Node " + pod->node + " is cordoned" : pod->name + " is to move";
-      draft_.Normal(kEventServersDraining, "MoveServer",
-                    why + ": the rows of " + pod->name +
-                        " move to the other servers while training continues, and a new server follows elsewhere",
-                    {mark});
-      return;
-    }
-  }
-
-  // Its rows need one more server meanwhile, which the record of a move says (members/move.h).
-  void MoveTheOnlyOne(const ObservedPod& pod) {
-    if (!IsAlive(pod) || !IsOnCordonedNode(observed_, pod)) return;
-    const std::string why = WhyItMoves(pod);
-    if (IsTooSoonAgain(observed_, why, now_)) return draft_.Requeue(kMoveRetry, why);
-    RequestMove(observed_, pod, "", why, now_, draft_);
-  }
-
   // By the coordinator; the one that runs in this server moves first.
   void Empty(const ObservedPod& pod) {
     if (pod.name == coordinator_.pod || coordinator_.moving) return draft_.Requeue(kLookAgain, "another coordinator");
     v1::Directive directive;
     directive.mutable_drain_server()->set_index(static_cast<uint32_t>(pod.index));
-    const Reply reply = directives_.AskCoordinator("drain=" + pod.uid, directive, WhyItMoves(pod));
+    const Reply reply = directives_.AskCoordinator("drain=" + pod.uid, directive, WhyItMoves(observed_, pod));
     if (reply.state == Reply::State::kRefused) changes_.refused = reply.message;
   }
 
@@ -315,7 +279,7 @@ class ServerPlanner {
     const auto state = StateOf(*window_, pod.index);
     if (state == v1::ServerState::DRAINED) return Leave(pod, "its rows have moved to the others", std::nullopt);
     if (state && pod.index < servers_.count) {
-      return MovesElsewhere(pod) ? Empty(pod) : PlanWantedAgain(pod, *state);
+      return MovesElsewhere(observed_, pod) ? Empty(pod) : PlanWantedAgain(pod, *state);
     }
     if (state) return;  // its coordinator's next word wakes us
     // It has not joined, or has left and is about to end; unless the coordinator was heard last before it joined.
@@ -349,8 +313,9 @@ class ServerPlanner {
     const ObservedPod* host = CoordinatorPod(observed_);
     if (host != nullptr && host->index >= servers_.count) return;  // it would empty the server it runs in
     // The order says which indexes stay, and would call back who is being moved.
-    const bool moves = std::ranges::any_of(
-        servers_.leaving, [&](const ObservedPod* pod) { return pod->index < servers_.count && MovesElsewhere(*pod); });
+    const bool moves = std::ranges::any_of(servers_.leaving, [&](const ObservedPod* pod) {
+      return pod->index < servers_.count && MovesElsewhere(observed_, *pod);
+    });
     if (moves) return;
     for (int32_t index = 0; index < servers_.count; ++index) {
       if (StateOf(*window_, index) != v1::ServerState::SERVING) ++changes_.joining;

@@ -1,6 +1,6 @@
-// The servers of a job, viewed once for all policies: which there are, which leave, and what the job has reached. Who is
-// created, what changes their number, and what replaces a lost one, is server_changes.h; when the loss of one ends the
-// job, verdicts/server_verdicts.h.
+// The servers of a job, viewed once for all policies: which there are, which leave, and what the job has reached.
+// Who is created, what changes their number, and what replaces a lost one, is server_changes.h; when the loss of one
+// ends the job, verdicts/server_verdicts.h.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-#include "operator/controller/plan/ending.h"
+#include "operator/controller/plan/verdicts/ending.h"
 
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
