@@ -12,6 +12,7 @@
 #include <ranges>
 #include <set>
 
+#include "operator/controller/members/move.h"
 #include "tests/operator/controller/plan/running_job.h"
 #include "tests/operator/controller/plan/seeds.h"
 
