@@ -17,7 +17,7 @@ struct MoveStatus {
   std::string from, to;      // machines: where it runs; the one preferred, "": any other; of a move that is done, where
   std::string why;           // it is asked for; "": nothing was said
   std::string state;         // kMoving, kMoved, kMoveRefused, kMoveGivenUp
-  std::string since;         // RFC 3339, of the begin
+  std::string since, ended;  // RFC 3339
   std::string message;       // what came of it, or why not
 };
 inline constexpr char kMoving[] = "Moving";

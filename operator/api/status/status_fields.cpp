@@ -150,6 +150,7 @@ void AddMove(std::vector<Field>& fields) {
   add("why", "Why it is asked for.", &MoveStatus::why);
   add("state", "Moving, Moved, Refused or GivenUp.", &MoveStatus::state);
   add("since", "When it began, RFC 3339.", &MoveStatus::since);
+  add("ended", "When it was done, refused or given up (RFC 3339).", &MoveStatus::ended);
   add("message", "What came of it, or why not.", &MoveStatus::message);
 }
 

@@ -93,8 +93,8 @@ bool IsTooSoonAgain(const Observed& observed, std::string_view why, Now now) {
   const auto& last = observed.job.status.move;
   if (!last || !last->why.starts_with(why)) return false;
   if (last->state != api::kMoveRefused && last->state != api::kMoveGivenUp) return false;
-  const auto since = ParseRfc3339(last->since);
-  return since && now.wall >= *since && now.wall - *since < kMoveRetry;
+  const auto ended = ParseRfc3339(last->ended);
+  return ended && now.wall >= *ended && now.wall - *ended < kMoveRetry;
 }
 
 const ObservedPod* StandInFor(const Observed& observed, const std::string& uid) {

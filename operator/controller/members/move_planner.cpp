@@ -87,6 +87,7 @@ api::MoveStatus Begin(const Observed& observed, const MoveFacts& facts, Now now)
   api::MoveStatus move{.request = observed.job.move_request, .state = api::kMoveRefused, .since = ToRfc3339(now.wall)};
   const auto request = ParseMoveRequest(move.request);
   if (!request) {
+    move.ended = move.since;
     move.message = "the annotation attune.dev/move is \"" + FitText(move.request, 128) +
                    "\"; write POD or POD to=NODE, such as \"worker-1 to=node-2\"";
     return move;
@@ -98,6 +99,7 @@ api::MoveStatus Begin(const Observed& observed, const MoveFacts& facts, Now now)
   const ObservedPod* pod = FindByName(observed, move.pod);
   const std::string problem = CheckRequest(observed, facts, move, pod);
   if (!problem.empty()) {
+    move.ended = move.since;
     move.message = FitText(move.pod, 128) + " stays where it is: " + problem;
     return move;
   }
@@ -205,6 +207,7 @@ class MoveFollower {
   api::MoveStatus GiveUp(const std::string& why) {
     api::MoveStatus next = move_;
     next.state = api::kMoveGivenUp;
+    next.ended = ToRfc3339(now_.wall);
     next.message = "the move of " + move_.pod + " from " + move_.from + " was given up: " + FitText(why, 512);
     draft_.Requeue(kLookAgain, "what was begun is undone");
     return next;
@@ -213,6 +216,7 @@ class MoveFollower {
   api::MoveStatus Moved(const ObservedPod& to) {
     api::MoveStatus next = move_;
     next.state = api::kMoved;
+    next.ended = ToRfc3339(now_.wall);
     next.to = to.node;
     next.message = move_.pod + " moved from " + move_.from + " to " + to.node;
     if (to.name != move_.pod) next.message += " as " + to.name;

@@ -448,12 +448,10 @@ TEST(MoveTest, TheOnlyServerMovesWithOneMoreMeanwhile) {
   cluster.Settle();
   StartOn(cluster, "a-server-1", "node-1");
   cluster.Connect("a-server-1");
-  const size_t before = cluster.sent_texts().size();
   Say(cluster, {kServing, kJoining});
   cluster.Settle();
   const auto sent = cluster.sent_texts();
-  EXPECT_THAT(std::vector<std::string>(sent.begin() + static_cast<ptrdiff_t>(before), sent.end()),
-              testing::Contains(HasSubstr("servers=2")));
+  EXPECT_EQ(std::ranges::count_if(sent, [](const std::string& text) { return text.find("servers=2") != std::string::npos; }), 2);
 }
 
 TEST(MoveTest, TheOnlyServerMovesThoughTheOperatorDiesAtAnyAct) {

@@ -449,7 +449,7 @@ TEST_F(NodeDrainTest, TheOnlyServerStaysUntilAnotherOneHasItsRows) {
   cluster.Advance(seconds(60));
   cluster.Settle();
   EXPECT_TRUE(cluster.Has("j-server-0"));
-  EXPECT_EQ(cluster.budget(), 1);
+  EXPECT_GE(cluster.budget(), 1) << "no eviction is let through";
   cluster.Advance(cluster.options.server_move_timeout);
   cluster.Settle();
   EXPECT_EQ(cluster.status().move->state, api::kMoveGivenUp) << "no machine had room for another one";
