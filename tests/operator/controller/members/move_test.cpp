@@ -451,7 +451,9 @@ TEST(MoveTest, TheOnlyServerMovesWithOneMoreMeanwhile) {
   Say(cluster, {kServing, kJoining});
   cluster.Settle();
   const auto sent = cluster.sent_texts();
-  EXPECT_EQ(std::ranges::count_if(sent, [](const std::string& text) { return text.find("servers=2") != std::string::npos; }), 2);
+  EXPECT_EQ(
+      std::ranges::count_if(sent, [](const std::string& text) { return text.find("servers=2") != std::string::npos; }),
+      2);
 }
 
 TEST(MoveTest, TheOnlyServerMovesThoughTheOperatorDiesAtAnyAct) {
