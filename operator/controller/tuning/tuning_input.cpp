@@ -272,7 +272,8 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   AddCpuKnobs(observed, servers, workers, input);
   input.server_pod = SizeOf(servers.by_index);
   input.worker_pod = SizeOf(workers.by_index);
-  input.can_move_pods = HasPodsOnTwoMachines(observed);
+  // Where the spec says how workers are to be placed, a move away from that would be taken back.
+  input.can_move_pods = job.spec.placement.workers == api::WorkerPlacement::kAny && HasPodsOnTwoMachines(observed);
   input.distant_server = DistantServerOf(observed, servers);
   const v1::JobWindow* window = CurrentWindow(observed);
   input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;

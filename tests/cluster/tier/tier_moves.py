@@ -1,10 +1,10 @@
 """Checks of the cluster tier: a pod of a running job is given another machine, on request and because the job needs it."""
 import json
 
-from tier_cluster import HERE, LeftOut, command, expect, get, items, say
+from tier_cluster import HERE, LeftOut, command, expect, get, items, kubectl, say
 from tier_job import Job
 
-MOVED, APART = "moved", "apart"
+MOVED, APART, SLOWED = "moved", "apart", "slowed"
 SLOW_LINK = "20mbit"  # far less than the job would send
 
 
@@ -27,8 +27,25 @@ def server_template():
     return {"spec": {"containers": [{"name": "server", "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}}}]}}
 
 
+def apart_if_possible(template, job):
+    """One worker on each machine where there is room, as a template may say it."""
+    template["spec"]["topologySpreadConstraints"] = [{"maxSkew": 1, "topologyKey": "kubernetes.io/hostname", "whenUnsatisfiable": "ScheduleAnyway",
+                                                      "labelSelector": {"matchLabels": {"attune.dev/job": job, "attune.dev/role": "worker"}}}]
+    return template
+
+
+def burner(name, namespace, node, image):
+    """Uses all the CPU that this machine gives it, and is given most of it."""
+    container = {"name": "burner", "image": image, "imagePullPolicy": "Never", "command": ["bash", "-c", "while :; do :; done & while :; do :; done"],
+                 "resources": {"requests": {"cpu": "1500m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
+                 "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
+            "spec": {"nodeName": node, "terminationGracePeriodSeconds": 0, "restartPolicy": "Never", "containers": [container],
+                     "securityContext": {"runAsNonRoot": True, "runAsUser": 65532, "seccompProfile": {"type": "RuntimeDefault"}}}}
+
+
 def register(check, namespace):
-    moved, apart = Job(MOVED, namespace), Job(APART, namespace)
+    moved, apart, slowed = Job(MOVED, namespace), Job(APART, namespace), Job(SLOWED, namespace)
 
     def pod(name):
         return get("pod", name, "-n", namespace) or {}
@@ -116,3 +133,32 @@ def register(check, namespace):
         apart.await_("all pods on one machine", 120, lambda state: len(set(nodes_of(apart, "worker") + nodes_of(apart, "server"))) == 1)
         apart.trains_on()
         apart.delete()
+
+    @check("a worker on a machine that is busy with something else is moved to another one by the tuner", needs=["install"])
+    def straggler_moves(run):
+        machines = nodes()
+        if len(machines) < 2:
+            raise LeftOut(f"the cluster has one machine that takes pods: {machines}")
+        template = apart_if_possible(slowed.example()["spec"]["workers"]["template"], SLOWED)
+        slowed.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 240},
+                               "servers": {"replicas": 1},
+                               "workers": {"replicas": 3, "template": template},
+                               "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"pinned": 1}, "workers": {"pinned": 3}}})
+        slowed.await_("training", 90, lambda state: rate(slowed) > 0)
+        on = nodes_of(slowed, "worker")
+        alone = min(set(on), key=on.count)
+        expect(on.count(alone) == 1 and len(on) == 3, f"workers run on {on}")
+        victim = next(p["metadata"]["name"] for p in items("pods", "-n", namespace, "-l", f"attune.dev/job={SLOWED},attune.dev/role=worker")
+                      if p["spec"].get("nodeName") == alone)
+        image = template["spec"]["containers"][0]["image"]
+        kubectl("create", "-f", "-", text_in=json.dumps(burner("burner", namespace, alone, image)))
+        try:
+            slowed.await_("a finding that is acted on", 120, lambda state: "FindingActedOn" in slowed.reasons())
+            slowed.await_("the move", 60, lambda state: (state.get("move") or {}).get("state") == "Moved")
+            move = slowed.status()["move"]
+            expect(move["pod"] == victim and move["from"] == alone and move["to"] != alone, json.dumps(move))
+            say(f"    {move['message']}")
+            slowed.trains_on()
+        finally:
+            kubectl("delete", "pod", "burner", "-n", namespace, "--ignore-not-found", "--wait=false")
+        slowed.delete()

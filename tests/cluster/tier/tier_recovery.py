@@ -3,11 +3,11 @@ job's servers say they can do (status.abilities) and is left out, with that reas
 from tier_cluster import expect, say
 from tier_job import Job
 
-SAFE, TUNED, GROWN = "safe", "tuned", "grown"
+SAFE, TUNED, GROWN, FILLED = "safe", "tuned", "grown", "filled"
 
 
 def register(check, namespace):
-    safe, tuned, grown = Job(SAFE, namespace), Job(TUNED, namespace), Job(GROWN, namespace)
+    safe, tuned, grown, filled = (Job(name, namespace) for name in (SAFE, TUNED, GROWN, FILLED))
 
     @check("a job with backups trains", needs=["install"])
     def safe_start(run):
@@ -115,3 +115,22 @@ def register(check, namespace):
         say(f"    from 100m to {limit}: {(grown.status().get('tuning') or {}).get('message')}")
         expect("PodResized" in grown.reasons() or grown.await_("the Event", 20, lambda state: "PodResized" in grown.reasons()), "no Event")
         grown.delete()
+
+    @check("the memory of a server that grows is raised before it is used up", needs=["install"])
+    def memory_is_raised(run):
+        template = filled.example()["spec"]["workers"]["template"]
+        worker = template["spec"]["containers"][0]
+        worker["args"] = ["--dim=512", "--min-count=1"]  # every word takes 8 KiB in two tables, and rare ones come late
+        worker["resources"] = {"requests": {"cpu": "200m", "memory": "256Mi"}, "limits": {"cpu": "200m", "memory": "1Gi"}}
+        filled.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 400},
+                               "servers": {"replicas": 1, "resources": {"memory": {"target": "160Mi", "max": "1Gi"}}},
+                               "workers": {"replicas": 1, "template": template},
+                               "tuning": {"mode": "Auto", "windowSeconds": 1, "servers": {"pinned": 1}, "workers": {"pinned": 1}}})
+        server = f"{FILLED}-server-0"
+        filled.await_("more memory", 200, lambda state: "MemoryRaised" in filled.reasons())
+        filled.await_("its limit", 30, lambda state: filled.container(server)["resources"]["limits"]["memory"] not in ("160Mi", None))
+        container = filled.container(server)
+        expect(container["restartCount"] == 0 and not (filled.status().get("servers") or {}).get("failed"), f"{server} was restarted")
+        say(f"    from 160Mi to {container['resources']['limits']['memory']}")
+        filled.trains_on()
+        filled.delete()

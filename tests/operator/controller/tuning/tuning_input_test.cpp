@@ -121,6 +121,9 @@ TEST(TuningInput, PodsCanMoveWhereTheJobHasPodsOnTwoMachines) {
   EXPECT_FALSE(can_move());
   observed.pods[1].node = "node-2";
   EXPECT_TRUE(can_move());
+  observed.job.spec.placement.workers = api::WorkerPlacement::kSpread;
+  EXPECT_FALSE(can_move()) << "it would be taken back";
+  observed.job.spec.placement.workers = api::WorkerPlacement::kAny;
   observed.pods[1].deletion_time = WallTime{};
   EXPECT_FALSE(can_move()) << "it leaves";
 }
