@@ -169,9 +169,11 @@ void LongLeads(JobModel& j, Base b, Random&) {
 void QueueNetwork(JobModel& j, Base, Random& r) {
   const double link = LogUniform(r, 0.01, 0.08), server = LogUniform(r, 0.05, 0.6), skew = Uniform(r, 0, 0.5);
   const double parallel = Uniform(r, 0.5, 0.95);
-  j.seconds_per_update = [=](const Point& x, double) {
-    return Queueing(x, {1 - parallel + parallel / x.threads, link, server, kServersMax, skew});
+  const auto network = [=](const Point& x) {
+    return Network{1 - parallel + parallel / x.threads, link, server, kServersMax, skew};
   };
+  j.seconds_per_update = [=](const Point& x, double) { return Queueing(x, network(x)); };
+  j.times = [=](const Point& x) { return TimesOf(network(x), x); };
 }
 void Collapse(JobModel& j, Base b, Random& r) {
   const double at = Uniform(r, 3, 12);
@@ -386,6 +388,9 @@ JobModel MakeJob(const std::string& family, uint64_t seed, const JobOptions& opt
   job.objective.kind = options.objective;
   const Base base = RandomBase(random);
   if (found != nullptr) found->make(job, base, random);
+  Random errors(SplitMix64(seed) ^ NameHash(family));  // of its own: the draws above stay what they were
+  job.messages_counted = errors.Uniform();
+  job.busy_bias = Uniform(errors, 0.85, 1.15);
   if (!job.allowed(job.start)) job.start = job.Smallest();
   job.Finish();
   return job;

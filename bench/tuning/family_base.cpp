@@ -8,11 +8,18 @@ namespace attune::bench {
 double LogUniform(Random& r, double low, double high) { return low * std::pow(high / low, r.Uniform()); }
 double Uniform(Random& r, double low, double high) { return low + (high - low) * r.Uniform(); }
 
-double Stages(const Base& b, const Point& x, bool bsp) {
+namespace {
+
+struct Cycle {
+  double compute = 0, server = 0, seconds = 0;
+};
+
+Cycle CycleOf(const Base& b, const Point& x, bool bsp) {
   const double t = std::min(x.threads, b.cores) * (x.threads > b.cores ? 0.9 : 1.0);
   const double load = (x.servers + x.workers * t) / b.host_cores;
   const double crowd = load > 1 ? std::pow(load, 1.1) : 1;
-  double cycle = (1 - b.parallel + b.parallel / t) * crowd + b.communication + b.fan * x.servers;
+  const double compute = (1 - b.parallel + b.parallel / t) * crowd;
+  double cycle = compute + b.communication + b.fan * x.servers;
   if (x.workers >= b.rack_from) cycle += b.rack * b.communication;
   double workers = x.workers;
   if (x.workers >= b.slow_from) {
@@ -27,7 +34,17 @@ double Stages(const Base& b, const Point& x, bool bsp) {
   if (ratio > b.overload_at) server *= 1 + b.overload * (ratio / b.overload_at - 1);
   const double overlapped =
       std::pow(std::pow(cycle / workers, b.norm) + std::pow(server, b.norm) + std::pow(b.link, b.norm), 1 / b.norm);
-  return overlapped + b.constant + b.per_worker * x.workers + b.pair * x.workers * x.servers;
+  return {compute, server, overlapped + b.constant + b.per_worker * x.workers + b.pair * x.workers * x.servers};
+}
+
+}  // namespace
+
+double Stages(const Base& b, const Point& x, bool bsp) { return CycleOf(b, x, bsp).seconds; }
+
+TimeTruth TimesOf(const Base& b, const Point& x, bool bsp) {
+  const Cycle cycle = CycleOf(b, x, bsp);
+  const double turn = cycle.seconds * x.workers;
+  return {cycle.compute / turn, b.communication / turn, cycle.server / cycle.seconds};
 }
 
 Base RandomBase(Random& r) {
@@ -43,6 +60,12 @@ Base RandomBase(Random& r) {
   b.norm = LogUniform(r, 1, 10);
   b.cores = static_cast<int>(r.Between(2, 5));
   return b;
+}
+
+TimeTruth TimesOf(const Network& network, const Point& x) {
+  const double seconds = Queueing(x, network);
+  return {network.think / (seconds * x.workers), 0,
+          network.server / (std::min(x.servers, network.servers_max) * seconds)};
 }
 
 // Closed queueing network by exact mean value analysis: workers think, then visit a link and one of the servers.
@@ -113,6 +136,7 @@ JobModel RandomJob(const std::string& family, Random& r) {
 void UseBase(JobModel& job, const Base& base) {
   const bool bsp = job.mode == SyncMode::Bsp();
   job.seconds_per_update = [base, bsp](const Point& x, double) { return Stages(base, x, bsp); };
+  job.times = [base, bsp](const Point& x) { return TimesOf(base, x, bsp); };
 }
 
 }  // namespace attune::bench

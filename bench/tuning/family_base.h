@@ -22,6 +22,7 @@ struct Base {
 };
 
 double Stages(const Base& b, const Point& x, bool bsp);
+TimeTruth TimesOf(const Base& b, const Point& x, bool bsp);
 Base RandomBase(Random& r);
 void UseBase(JobModel& job, const Base& base);
 
@@ -32,6 +33,7 @@ struct Network {
   double skew = 0;  // of the servers' shares
 };
 double Queueing(const Point& x, const Network& network);
+TimeTruth TimesOf(const Network& network, const Point& x);
 
 // What all jobs have: length, window, costs, noise, a loss, where they start.
 JobModel RandomJob(const std::string& family, Random& r);

@@ -28,6 +28,11 @@ struct CpuTruth {
   double worker_throttled = 0, worker_use = 0, server_throttled = 0, server_use = 0;
 };
 
+// What its processes do with their time at a setting, as shares: workers compute, servers serve.
+struct TimeTruth {
+  double compute = 0, messages = 0, busy = 0;
+};
+
 // Loss over effective steps.
 struct LossTruth {
   enum class Kind { kPower, kExponential, kStepped, kRecorded };
@@ -48,6 +53,10 @@ struct JobModel {
   std::function<bool(const Point&)> allowed = [](const Point&) { return true; };
   // Of jobs whose limits of CPU are knobs; their speed does not drift.
   std::function<CpuTruth(const Point&)> cpu;
+  // Of jobs that say it; programs count a part of what they do for messages as computing, and the use of CPU by a server
+  // is not quite the time in which it serves.
+  std::function<TimeTruth(const Point&)> times;
+  double messages_counted = 0.5, busy_bias = 1;
   int servers_max = kServersMax, workers_max = kWorkersMax, threads_max = kThreadsMax;  // 1 thread: no knob
   tuner::KnobRange worker_cores{"worker_millicores", 0, 0}, server_cores{"server_millicores", 0, 0};  // 0: no knob
   std::vector<tuner::Limit> limits;

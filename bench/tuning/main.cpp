@@ -96,7 +96,8 @@ std::optional<tuner::TunerParts> PartsOf(const std::string& method) {
       {"design", &tuner::TunerParts::start_design},  {"value", &tuner::TunerParts::value_of_trial},
       {"costs", &tuner::TunerParts::change_costs},   {"hysteresis", &tuner::TunerParts::hysteresis},
       {"drift", &tuner::TunerParts::drift},          {"probe", &tuner::TunerParts::probe},
-      {"horizon", &tuner::TunerParts::loss_horizon}, {"cpu", &tuner::TunerParts::cpu}};
+      {"horizon", &tuner::TunerParts::loss_horizon}, {"cpu", &tuner::TunerParts::cpu},
+      {"timing", &tuner::TunerParts::timing}};
   for (const auto& [name, part] : names) {
     if (method == "tuner-" + name) {
       parts.*part = false;
@@ -113,13 +114,13 @@ double Quantile(std::vector<double> values, double share) {
 }
 
 void PrintHeader() {
-  std::printf("%-25s %5s %7s %7s %7s %7s %7s %7s %7s %5s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "", "jobs", "median",
-              "mean", "p95", "max", "<200w", "vs mean", "vs exp", "chg", "noop", "small%", "rolled", "crash", "t err",
-              "cover", "known", "coll.w", "ms");
+  std::printf("%-25s %5s %7s %7s %7s %7s %7s %7s %7s %7s %5s %6s %6s %6s %6s %6s %6s %6s %6s %6s\n", "", "jobs",
+              "median", "mean", "p95", "max", "<200w", "first", "vs mean", "vs exp", "chg", "noop", "small%", "rolled",
+              "crash", "t err", "cover", "known", "coll.w", "ms");
 }
 
 void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcomes) {
-  std::vector<double> ratios, changes, errors;
+  std::vector<double> ratios, changes, errors, first_looks;
   double sum = 0, short_sum = 0, mean_log = 0, expert = 0, no_ops = 0, small = 0, moves = 0, rollbacks = 0,
          adoptions = 0;
   double crashes = 0, covered = 0, known = 0, ms = 0, decisions = 0, collapse = 0;
@@ -127,6 +128,7 @@ void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcom
   for (const Outcome* o : outcomes) {
     ratios.push_back(o->ratio);
     changes.push_back(o->changes);
+    if (o->first_look > 0) first_looks.push_back(o->first_look);
     sum += o->ratio;
     if (o->length_windows < 200) {
       short_sum += o->ratio;
@@ -151,13 +153,13 @@ void PrintRow(const std::string& name, const std::vector<const Outcome*>& outcom
   }
   const auto n = static_cast<double>(outcomes.size());
   std::printf(
-      "%-25s %5d %7.3f %7.3f %7.3f %7.2f %7.3f %7.2f %7.3f %5.0f %6.2f %6.1f %6.1f %6.2f %6.2f %6.2f %6.2f %6.0f "
+      "%-25s %5d %7.3f %7.3f %7.3f %7.2f %7.3f %7.2f %7.2f %7.3f %5.0f %6.2f %6.1f %6.1f %6.2f %6.2f %6.2f %6.2f %6.0f "
       "%6.2f\n",
       name.c_str(), static_cast<int>(n), Quantile(ratios, 0.5), sum / n, Quantile(ratios, 0.95), Quantile(ratios, 1),
-      short_jobs > 0 ? short_sum / short_jobs : std::nan(""), std::exp(mean_log / n), expert, Quantile(changes, 0.5),
-      no_ops / n, 100 * small / std::max(moves, 1.0), 100 * rollbacks / std::max(adoptions, 1.0), crashes / n,
-      Quantile(errors, 0.5), known > 0 ? covered / known : std::nan(""), known / n, collapse,
-      ms / std::max(decisions, 1.0));
+      short_jobs > 0 ? short_sum / short_jobs : std::nan(""), Quantile(first_looks, 0.5), std::exp(mean_log / n),
+      expert, Quantile(changes, 0.5), no_ops / n, 100 * small / std::max(moves, 1.0),
+      100 * rollbacks / std::max(adoptions, 1.0), crashes / n, Quantile(errors, 0.5),
+      known > 0 ? covered / known : std::nan(""), known / n, collapse, ms / std::max(decisions, 1.0));
 }
 
 // On how many families the first method's mean is not above another's by more than a tie of 1 %, and where it is.

@@ -36,6 +36,7 @@ Phase Run(double cpu_seconds, double threads, double speed, double cores) {
 struct Pace {
   double seconds = 0;  // per update of the job
   CpuTruth cpu;
+  TimeTruth times;
 };
 
 Pace PaceOf(const CoreJob& j, const Point& x) {
@@ -70,6 +71,7 @@ Pace PaceOf(const CoreJob& j, const Point& x) {
   pace.cpu.server_use = load;
   const double burst = std::max(0.0, 1 - server_cores / j.server_threads);  // stands still so long when it is full
   pace.cpu.server_throttled = burst * std::pow(std::max(0.0, (load - 0.5) / 0.5), 2);
+  pace.times = {step.seconds / turn, 0, std::min(1.0, j.service * crowd / (pace.seconds * x.servers * served))};
   return pace;
 }
 
@@ -89,6 +91,7 @@ CoreJob RandomCoreJob(Random& r) {
 void Use(JobModel& job, const CoreJob& cores) {
   job.seconds_per_update = [cores](const Point& x, double) { return PaceOf(cores, x).seconds; };
   job.cpu = [cores](const Point& x) { return PaceOf(cores, x).cpu; };
+  job.times = [cores](const Point& x) { return PaceOf(cores, x).times; };
 }
 
 // Six servers and ten workers at most, limits from a quarter of a core to four; where the job starts is drawn.

@@ -25,7 +25,13 @@ double ThreadMilliseconds() {
 class Run {
  public:
   Run(const JobModel& job, Policy& policy, bool trace)
-      : job_(job), policy_(policy), trace_(trace), random_(job.seed * 7919 + 17), here_(job.start), kept_(job.start) {}
+      : job_(job),
+        policy_(policy),
+        trace_(trace),
+        random_(job.seed * 7919 + 17),
+        errors_(job.seed * 104729 + 5),
+        here_(job.start),
+        kept_(job.start) {}
 
   Outcome Play() {
     Outcome& out = outcome_;
@@ -101,7 +107,7 @@ class Run {
   double Pace(const Point& p) const { return job_.UpdateSeconds(p, time_) * job_.Price(p) / job_.Quality(p); }
 
   void Change(const Point& to, bool adoption) {
-    ++outcome_.changes;
+    if (outcome_.changes++ == 0) outcome_.first_look = Pace(to) / Pace(job_.best);
     lost_ = &outcome_.lost_in_changes;
     const double effect = std::abs(std::log(Pace(to) / Pace(here_)));
     if (effect < 0.01) ++outcome_.small_moves;
@@ -173,6 +179,7 @@ class Run {
                          .worker_memory = job_.worker_memory(here_) * (1 + 0.01 * random_.Normal()),
                          .during_change = changing};
     if (job_.cpu) ReadCpu(report);
+    if (job_.times) ReadTimes(report);
     policy_.Absorb(report);
   }
 
@@ -186,10 +193,17 @@ class Run {
     report.server_cpu = noisy(truth.server_use);
   }
 
+  void ReadTimes(tuner::Report& report) {
+    const TimeTruth truth = job_.times(here_);
+    const auto noisy = [&](double share) { return std::clamp(share * (1 + 0.05 * errors_.Normal()), 0.0, 1.0); };
+    report.worker_compute = noisy(truth.compute + job_.messages_counted * truth.messages);
+    report.server_busy = noisy(truth.busy * job_.busy_bias);
+  }
+
   const JobModel& job_;
   Policy& policy_;
   bool trace_;
-  Random random_;
+  Random random_, errors_;  // of its own: jobs stay what they are whether they say more or not
   Outcome outcome_;
   double spent_ = 0;
   double time_ = 0, steps_ = 0, noise_state_ = 0, spent_ms_ = 0, collapsed_ = 0;

@@ -14,6 +14,7 @@ struct Outcome {
   double against_mean = 0;    // mean static setting / completion time
   double against_expert = 0;  // completion time / expert default
   double length_windows = 0;
+  double first_look = 0;  // pace of the first other setting against the best one; 0: none was tried
   int changes = 0, no_ops = 0, small_moves = 0;  // small: < 1 % true effect
   int adoptions = 0, rollbacks = 0, crashes = 0;
   double remaining_error = -1;  // relative, at 20 % of the job; -1: no estimate

@@ -348,6 +348,8 @@ StatusOr<Report> ReportFromJson(const Json& json, const SearchSpace& space) {
   RETURN_IF_ERROR(TakeOptional(json, "worker_cpu", report.worker_cpu));
   RETURN_IF_ERROR(TakeOptional(json, "server_throttled", report.server_throttled));
   RETURN_IF_ERROR(TakeOptional(json, "server_cpu", report.server_cpu));
+  RETURN_IF_ERROR(TakeOptional(json, "worker_compute", report.worker_compute));
+  RETURN_IF_ERROR(TakeOptional(json, "server_busy", report.server_busy));
   return report;
 }
 

@@ -50,6 +50,8 @@ std::string Impossible(const Report& report) {
   for (const auto& share : {report.worker_throttled, report.worker_cpu, report.server_throttled, report.server_cpu}) {
     if (!FiniteIn(share, 0, 100)) return "throttling and use of CPU must be shares, 0..1";
   }
+  if (!FiniteIn(report.worker_compute, 0, 1) || !FiniteIn(report.server_busy, 0, 1))
+    return "worker_compute and server_busy must be shares, 0..1";
   return "";
 }
 
@@ -148,6 +150,13 @@ Status Tuner::Absorb(const Report& report) {
   return OkStatus();
 }
 
+// The prior becomes that of a job in which processes do with their time what was read last.
+void Tuner::FollowTimes() {
+  if (timing_.taken().empty()) return;
+  constexpr uint64_t kSeed = 1;
+  throughput_.SetPrior(std::make_shared<const StructuralPrior>(*prior_, space_, job_.mode, kSeed, timing_.taken()));
+}
+
 // Of a window in which nothing but training was in progress.
 void Tuner::AbsorbSpeed(const Report& report, int id) {
   const double workers = space_.Value(id, "workers", 1), windows = report.seconds / job_.window_seconds;
@@ -159,6 +168,13 @@ void Tuner::AbsorbSpeed(const Report& report, int id) {
     cpu_.Absorb(space_, id, {.throttled = report.worker_throttled, .use = report.worker_cpu},
                 {.throttled = report.server_throttled, .use = report.server_cpu}, report.steps, report.seconds,
                 windows);
+  if (job_.parts.timing && job_.parts.structure) {
+    timing_.Absorb(id, report.worker_compute, report.server_busy, windows);
+    if (timing_.HasNews()) {
+      timing_.Take();
+      FollowTimes();
+    }
+  }
   if (report.staleness && job_.mode != SyncMode::Bsp()) {
     staleness_sum_ += *report.staleness * (workers - 1);
     staleness_base_ += (workers - 1) * (workers - 1);

@@ -29,6 +29,7 @@
 #include "operator/tuner/models/pricing.h"
 #include "operator/tuner/models/structural_prior.h"
 #include "operator/tuner/models/throughput_model.h"
+#include "operator/tuner/models/timing_model.h"
 #include "operator/tuner/records/decision_record.h"
 #include "operator/tuner/records/history.h"
 #include "operator/tuner/space/search_space.h"
@@ -68,6 +69,7 @@ struct TunerParts {
   bool medians = true;     // blocks are medians of windows
   bool memory = true;      // memory telemetry
   bool cpu = true;         // what throttling and use of CPU say of limits
+  bool timing = true;      // what processes do with their time says which random models are like this job
   bool crash_rule = true;  // any crash rule
   bool start_design = true;
   bool value_of_trial = true;  // otherwise the best mean is tried
@@ -104,6 +106,9 @@ struct Report {
   std::optional<double> worker_memory;
   // Means over the pods: share of the time that a quota of CPU held them up, and use as a share of their limit.
   std::optional<double> worker_throttled, worker_cpu, server_throttled, server_cpu;
+  // Means over the pods: share of a worker's time in which it computes rather than waits (for rows, messages, the pace),
+  // and of a server's time in which it serves.
+  std::optional<double> worker_compute, server_busy;
   bool during_change = false;
 };
 
@@ -243,6 +248,7 @@ class Tuner {
   Decision Finish(const View& view, int target, DecisionKind kind, const Proposal& proposal, const Why& why);
   void CloseRecord(const View& view, int next, DecisionKind kind);
   void AbsorbSpeed(const Report& report, int id);
+  void FollowTimes();
   double ExpectedStaleness(int id) const;
   double LossOf(double metric) const;
   void WeighPrices(View& view) const;
@@ -252,10 +258,11 @@ class Tuner {
 
   JobDescription job_;
   SearchSpace space_;
-  std::shared_ptr<const StructuralPrior> prior_;
+  std::shared_ptr<const StructuralPrior> prior_;  // of all jobs of the space; the throughput's may be this job's
   BlockLog blocks_;
   MemoryModel memory_;
   CpuModel cpu_;
+  TimingModel timing_;
   LossCurve curve_;
   ThroughputModel throughput_;
   Pricing pricing_;

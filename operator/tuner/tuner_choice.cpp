@@ -210,7 +210,7 @@ int Tuner::FirstLook(const View& view, const Setting& medium) const {
 }
 
 std::optional<int> Tuner::NextOfStartDesign(const View& view) {
-  if (!job_.parts.start_design) return std::nullopt;
+  if (!job_.parts.start_design || !timing_.taken().empty()) return std::nullopt;
   while (design_next_ < kDesign.size()) {
     int id = FirstLook(view, MediumSize(view, kDesign[design_next_++]));
     // Where pods take longer than windows, a setting of medium size is no place worth waiting for.

@@ -134,6 +134,29 @@ std::vector<CpuModel::Entry> LoadCpu(const Json& json, int settings) {
   return entries;
 }
 
+Json Save(const TimingModel::Saved& saved) {
+  const auto list = [](const std::vector<TimeReading>& readings) {
+    Json json = Json::array();
+    for (const TimeReading& r : readings) json.push_back({r.setting, r.compute, r.busy, r.windows});
+    return json;
+  };
+  return {{"readings", list(saved.readings)}, {"taken", list(saved.taken)}, {"times", saved.times}};
+}
+
+TimingModel::Saved LoadTiming(const Json& json, int settings) {
+  const auto list = [&](const char* name) {
+    std::vector<TimeReading> readings;
+    for (const Json& r : json.at(name)) {
+      readings.push_back({r.at(0).get<int>(), r.at(1).get<double>(), r.at(2).get<double>(), r.at(3).get<double>()});
+      const int setting = readings.back().setting;
+      if (setting < 0 || setting >= settings || readings.size() > TimingModel::kReadingsMax)
+        throw Json::other_error::create(599, "readings of time do not fit the space", nullptr);
+    }
+    return readings;
+  };
+  return {list("readings"), list("taken"), json.at("times").get<int>()};
+}
+
 DecisionRecord LoadRecord(const Json& json, const SearchSpace& space) {
   auto named = RecordFromJson(json);
   bool fits = named.ok() && named->knobs.size() == static_cast<size_t>(space.knob_count());
@@ -160,6 +183,7 @@ class TunerState {
             {"efficiency_prior", t.curve_.efficiency().prior()},
             {"memory", tuner::Save(t.memory_.Save())},
             {"cpu", tuner::Save(t.cpu_.entries())},
+            {"timing", tuner::Save(t.timing_.Save())},
             {"records", std::move(records)},
             {"started", t.started_ ? Json(*t.started_) : Json(nullptr)},
             {"last_time", t.last_time_},
@@ -192,6 +216,10 @@ class TunerState {
     t.curve_.efficiency().SetPrior(json.at("efficiency_prior").get<HypothesisWeights>());
     t.memory_.Load(LoadMemory(json.at("memory"), t.space_));
     if (const auto cpu = json.find("cpu"); cpu != json.end()) t.cpu_.Load(LoadCpu(*cpu, settings));
+    if (const auto timing = json.find("timing"); timing != json.end()) {
+      t.timing_.Load(LoadTiming(*timing, settings));
+      t.FollowTimes();
+    }
     for (const Json& record : json.at("records")) t.records_.push_back(LoadRecord(record, t.space_));
     if (json.at("started").is_number()) t.started_ = json.at("started").get<double>();
     t.last_time_ = json.at("last_time").get<double>();

@@ -32,16 +32,24 @@ NodeFigures FiguresOf(const telemetry::PodSample& pod) {
   if (usage.cpu_limit_cores() > 0 && usage.window_seconds() > 0)
     figures.cpu = usage.cpu_seconds() / (usage.window_seconds() * usage.cpu_limit_cores());
   if (usage.window_seconds() > 0) figures.throttled = std::min(1.0, usage.throttled_seconds() / usage.window_seconds());
+  if (window.has_server() && usage.window_seconds() > 0) {
+    const double cores = usage.cpu_limit_cores() > 0 ? std::min(1.0, usage.cpu_limit_cores()) : 1;
+    figures.at_work = std::min(1.0, usage.cpu_seconds() / (usage.window_seconds() * cores));
+  }
   if (usage.memory_limit_bytes() > 0)
     figures.memory = static_cast<double>(usage.memory_bytes()) / static_cast<double>(usage.memory_limit_bytes());
   if (seconds > 0 && window.has_server())
     figures.requests = static_cast<double>(window.server().pulls() + window.server().pushes()) / seconds;
   if (window.has_worker()) {
     // Where a process is held to a share of a core most steps run in the free part of a period: the median is blind.
-    figures.step_seconds = window.worker().step_seconds().mean();
-    if (seconds > 0)
-      figures.wait_share =
-          std::min(1.0, (window.worker().pull_wait_seconds() + window.worker().push_wait_seconds()) / seconds);
+    const v1::WorkerWindow& worker = window.worker();
+    figures.step_seconds = worker.step_seconds().mean();
+    if (seconds > 0) {
+      const double waited = worker.pull_wait_seconds() + worker.push_wait_seconds();
+      figures.wait_share = std::min(1.0, waited / seconds);
+      if (worker.steps() > 0)
+        figures.at_work = std::clamp(1 - (waited + worker.pace_wait_seconds()) / seconds, 0.0, 1.0);
+    }
   }
   return figures;
 }

@@ -27,6 +27,17 @@ std::optional<double> MeanShare(const std::vector<NodeFigures>& nodes, double No
   return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
 }
 
+std::optional<double> MeanAtWork(const std::vector<NodeFigures>& nodes) {
+  double sum = 0;
+  int count = 0;
+  for (const NodeFigures& node : nodes) {
+    if (!node.at_work) continue;
+    sum += *node.at_work;
+    ++count;
+  }
+  return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
+}
+
 }  // namespace
 
 // Knobs that are not the tuner's to choose in this job are left out of its settings.
@@ -197,6 +208,8 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
     report.server_throttled = MeanShare(input.server_figures, &NodeFigures::throttled);
     report.server_cpu = MeanShare(input.server_figures, &NodeFigures::cpu);
   }
+  report.worker_compute = MeanAtWork(input.worker_figures);
+  report.server_busy = MeanAtWork(input.server_figures);
   report.during_change = during_change;
   // A report that cannot be true is counted by the tuner and changes nothing.
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);

@@ -53,6 +53,8 @@ class ThroughputModel {
   ThroughputModel(std::shared_ptr<const StructuralPrior> prior, ThroughputOptions options)
       : prior_(std::move(prior)), options_(options) {}
 
+  void SetPrior(std::shared_ptr<const StructuralPrior> prior) { prior_ = std::move(prior); }
+
   Posterior Fit(const BlockLog& log, double now, double tau, const std::vector<Difference>& differences = {}) const;
 
  private:
