@@ -58,6 +58,27 @@ Json MetricsSchema(const std::string& description) {
           {"items", item}};
 }
 
+Json DecisionsSchema(const std::string& description) {
+  const Json item = {
+      {"type", "object"},
+      {"properties",
+       {{"number", {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}}},
+        {"time", StringSchema("When, RFC 3339.")},
+        {"elapsedSeconds", {{"type", "number"}, {"format", "double"}, {"description", "Since the job began."}}},
+        {"kind", StringSchema("Trial or Move.")},
+        {"from", StringSchema("The setting that was left.")},
+        {"to", StringSchema("The setting that was chosen.")},
+        {"why", StringSchema("For which reason.")},
+        {"expected", StringSchema("Progress per second that was expected to be won.")},
+        {"measured", StringSchema("What came of it; absent: not measured.")},
+        {"outcome", StringSchema("Open, Kept, RolledBack, NotTaken, Crashed or Unjudged.")}}}};
+  return {{"type", "array"},
+          {"description", description},
+          {"maxItems", TuningStatus::kDecisionsShown},
+          {"x-kubernetes-list-type", "atomic"},
+          {"items", item}};
+}
+
 // Everything passes; the parts that rules look at are named.
 Json PodTemplateSchema(const Field& field) {
   const std::string role = field.parent() == "spec.workers" ? "worker" : "server";
@@ -152,6 +173,8 @@ Json SchemaOf(const Field& field) {
       return ConditionsSchema(field.description);
     case FieldType::kMetricList:
       return MetricsSchema(field.description);
+    case FieldType::kDecisionList:
+      return DecisionsSchema(field.description);
   }
   schema["description"] = field.description;
   if (field.maximum) schema["maximum"] = *field.maximum;

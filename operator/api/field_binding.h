@@ -136,6 +136,13 @@ struct Binding<std::vector<MetricStatus>> {
   static Json Get(const std::vector<MetricStatus>& source);
 };
 
+template <>
+struct Binding<std::vector<TuningDecision>> {
+  static constexpr FieldType kType = FieldType::kDecisionList;
+  static void Set(std::vector<TuningDecision>& target, const Json& value);
+  static Json Get(const std::vector<TuningDecision>& source);
+};
+
 // `lens` gives the member for a mutable and for a constant job.
 template <class Lens>
 Field Bound(std::string path, std::string description, Lens lens) {

@@ -71,6 +71,8 @@ std::string AllowedText(const Field& field) {
       return "a list of conditions";
     case FieldType::kMetricList:
       return "a list of metrics";
+    case FieldType::kDecisionList:
+      return "a list of decisions";
   }
   return text;
 }

@@ -20,13 +20,14 @@ enum class FieldType {
   kInteger,
   kNumber,
   kBoolean,
-  kChoice,       // a string out of `choices`
-  kPodTemplate,  // passed to Kubernetes as it is, apart from the few rules in pod_template.h
-  kMetrics,      // name -> number
-  kConditions,   // list of metav1.Condition
-  kMetricList,   // list of MetricStatus
-  kNumbers,      // list of whole numbers
-  kQuantity,     // cpu or memory as Kubernetes writes it, a string or a whole number
+  kChoice,        // a string out of `choices`
+  kPodTemplate,   // passed to Kubernetes as it is, apart from the few rules in pod_template.h
+  kMetrics,       // name -> number
+  kConditions,    // list of metav1.Condition
+  kMetricList,    // list of MetricStatus
+  kDecisionList,  // list of TuningDecision
+  kNumbers,       // list of whole numbers
+  kQuantity,      // cpu or memory as Kubernetes writes it, a string or a whole number
 };
 
 struct Field {

@@ -110,6 +110,7 @@ class Parser {
       case FieldType::kNumbers:
       case FieldType::kConditions:
       case FieldType::kMetricList:
+      case FieldType::kDecisionList:
         return value.is_array() ? field.set(job_, value) : Problem(field, FoundText(value));
     }
   }

@@ -15,6 +15,7 @@
 #include "operator/api/role_resources.h"
 #include "operator/api/status/data_plane_status.h"
 #include "operator/api/status/move_status.h"
+#include "operator/api/status/tuning_status.h"
 #include "operator/api/tuning_policy.h"
 #include "operator/kube/object.h"
 
@@ -232,21 +233,6 @@ struct CoordinatorVoters {
   uint64_t map_version = 0;
   std::vector<uint32_t> nodes;  // ascending
   bool operator==(const CoordinatorVoters&) const = default;
-};
-
-// Where the tuner stands. `state` is for the operator: a new one continues from it.
-struct TuningStatus {
-  std::string stage;                      // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable, Off
-  std::string message;                    // why, in a sentence or two
-  int32_t servers = 0, workers = 0;       // the setting it wants now; 0: none yet
-  std::string since;                      // RFC 3339, of the stage
-  std::optional<int32_t> threads, slack;  // likewise; absent: not its to choose
-  std::optional<int32_t> worker_millicores, server_millicores;  // of one pod; likewise
-  std::optional<int32_t> recommended_servers, recommended_workers, recommended_threads, recommended_slack;
-  std::optional<int32_t> recommended_worker_millicores, recommended_server_millicores;
-  std::optional<double> remaining_low, remaining_seconds, remaining_high;  // 90 % interval
-  uint64_t changes = 0;
-  std::string state;
 };
 
 // Where the job was when a metric was reported.

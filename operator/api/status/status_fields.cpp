@@ -1,5 +1,6 @@
 // The table of fields: what is.
 #include "operator/api/field_binding.h"
+#include "operator/api/status/part_binding.h"
 
 namespace attune::api {
 namespace {
@@ -91,34 +92,6 @@ void AddProgress(std::vector<Field>& fields) {
                          PROGRESS_LENS(moving_bytes_left)));
   fields.push_back(Bound("status.progress.movingRowsPerSecond", "Rows that changed their server, of late.",
                          PROGRESS_LENS(moving_rows_per_second)));
-}
-
-// An optional part of the status: made when first written to, a constant one when only read.
-template <class Part>
-auto PartLens(std::optional<Part> TrainingJobStatus::*part) {
-  return [part](auto& job) -> auto& {
-    if constexpr (std::is_const_v<std::remove_reference_t<decltype(job)>>) {
-      static const Part kNone;
-      return job.status.*part ? *(job.status.*part) : kNone;
-    } else {
-      return job.status.*part ? *(job.status.*part) : (job.status.*part).emplace();
-    }
-  };
-}
-
-template <class Part>
-Field PartObject(std::string path, std::string description, std::optional<Part> TrainingJobStatus::*part) {
-  Field field = Object(std::move(path), std::move(description));
-  field.present = [part](const TrainingJob& job) { return (job.status.*part).has_value(); };
-  return field;
-}
-
-template <class Part, class Member>
-Field PartMember(std::string path, std::string description, std::optional<Part> TrainingJobStatus::*part,
-                 Member Part::*member) {
-  return Bound(
-      std::move(path), std::move(description),
-      [ of = PartLens(part), member ](auto& job) -> auto& { return of(job).*member; });
 }
 
 void AddAbilities(std::vector<Field>& fields) {
@@ -226,42 +199,6 @@ void AddDataPlane(std::vector<Field>& fields) {
            &RecoveryStatus::checkpoint);
   recovery("step", "Where that was cut.", &RecoveryStatus::step);
   recovery("stepsLost", "Steps of all workers since then, as far as those rows go.", &RecoveryStatus::steps_lost);
-}
-
-void AddTuningStatus(std::vector<Field>& fields) {
-  constexpr auto kPart = &TrainingJobStatus::tuning;
-  fields.push_back(PartObject("status.tuning", "Where the tuner stands.", kPart));
-  const auto add = [&](const char* name, const char* description, auto member) {
-    fields.push_back(PartMember(std::string("status.tuning.") + name, description, kPart, member));
-  };
-  const auto text = [&](const char* name, const char* description, auto member) {
-    fields.push_back(OmitEmpty(PartMember(std::string("status.tuning.") + name, description, kPart, member)));
-  };
-  text("stage", "Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable or Off.", &TuningStatus::stage);
-  text("message", "What it does and why.", &TuningStatus::message);
-  add("servers", "Servers it wants now, or once it has ended those of the spec; 0: nothing yet.",
-      &TuningStatus::servers);
-  add("workers", "Workers, likewise.", &TuningStatus::workers);
-  add("threads", "Threads of each worker it wants; absent: not its to choose.", &TuningStatus::threads);
-  add("slack",
-      "Lead of the fastest over the slowest worker it wants (0 BSP, 1000000 Async); absent: not its to choose.",
-      &TuningStatus::slack);
-  add("workerMillicores", "CPU limit of each worker it wants; absent: not its to choose.",
-      &TuningStatus::worker_millicores);
-  add("serverMillicores", "CPU limit of each server it wants; absent: not its to choose.",
-      &TuningStatus::server_millicores);
-  text("since", "Since when it is at this stage, RFC 3339.", &TuningStatus::since);
-  add("recommendedServers", "What it would choose.", &TuningStatus::recommended_servers);
-  add("recommendedWorkers", "What it would choose.", &TuningStatus::recommended_workers);
-  add("recommendedThreads", "What it would choose.", &TuningStatus::recommended_threads);
-  add("recommendedSlack", "What it would choose.", &TuningStatus::recommended_slack);
-  add("recommendedWorkerMillicores", "What it would choose.", &TuningStatus::recommended_worker_millicores);
-  add("recommendedServerMillicores", "What it would choose.", &TuningStatus::recommended_server_millicores);
-  add("remainingLowSeconds", "Remaining time, lower end of a 90 % interval.", &TuningStatus::remaining_low);
-  add("remainingSeconds", "Remaining time at the best setting known.", &TuningStatus::remaining_seconds);
-  add("remainingHighSeconds", "Its upper end.", &TuningStatus::remaining_high);
-  add("changes", "Changes of setting so far.", &TuningStatus::changes);
-  text("state", "What it has learned, for the operator and `attune explain`.", &TuningStatus::state);
 }
 
 void AddResult(std::vector<Field>& fields) {
