@@ -153,8 +153,20 @@ void PassOn(const PodMove& move, const Observed& observed, Now now, Draft& draft
   }
 }
 
-// The setting is in the status before it is in the spec, so that a new operator knows who asked for it.
-void PlanTuning(const Observed& observed, Now now, Draft& draft) {
+// What the tuner must not forget: read before it begins, kept before anything follows from it.
+Draft::Needs PlanTuningRecord(const Observed& observed, Draft& draft) {
+  const std::string name = TuningRecordName(observed.job.name);
+  if (observed.opens_tuning_record) {
+    const auto& known = observed.job.status.tuning;
+    draft.Record(OpenTuningRecord{name, known ? known->state : "", "what was tried and learned so far"});
+    draft.Requeue(kLookAgain, "the tuner's record");
+  }
+  if (!observed.tuning || observed.tuning_state == observed.tuning->state) return {};
+  return {draft.Record(WriteTuningRecord{name, observed.tuning->state, "the tuner has learned or decided"})};
+}
+
+// `kept`: the setting is on record before it is in the spec, so that a new operator knows who asked for it.
+void PlanTuning(const Observed& observed, Draft::Needs kept, Now now, Draft& draft) {
   if (!observed.tuning) return;
   const TuningOutput& tuning = *observed.tuning;
   for (const TuningOutput::Event& event : tuning.events) {
@@ -167,12 +179,13 @@ void PlanTuning(const Observed& observed, Now now, Draft& draft) {
   draft.Requeue(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(tuning.look_again)), "the tuner");
   for (const PodMove& move : tuning.moves) PassOn(move, observed, now, draft);
   if (!tuning.change) return;
-  const auto& written = observed.job.status.tuning;
-  if (!written || written->state != tuning.status.state) return draft.Requeue(kLookAgain, "the tuner's change");
   kube::Json patch;
   patch["metadata"]["uid"] = observed.job.uid;
   patch["spec"] = SpecPatch(*tuning.change);
-  draft.Create(PatchJob{std::move(patch), "the tuner wants " + ToString(*tuning.change)});
+  draft.Create(
+      PatchJob{
+          .patch = std::move(patch), .reason = "the tuner wants " + ToString(*tuning.change), .if_job_unchanged = true},
+      std::move(kept));
 }
 
 std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& options, Now now) {
@@ -270,6 +283,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   const bool naming = !verdict && NeedsSecretName(observed);
   const MoveFacts moves = FactsOfMoves(observed, servers, /*ends=*/verdict || servers.goal_reached || servers.closed);
   if (!naming) progression.move = NextMove(observed, moves, options, now, draft);
+  Draft::Needs kept = PlanTuningRecord(observed, draft);
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
     PlanShared(observed, servers, options, now, draft);
@@ -281,7 +295,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
-    PlanTuning(observed, now, draft);
+    PlanTuning(observed, std::move(kept), now, draft);
     FollowPlacement(observed, moves, now, draft);
     FollowResizes(observed, moves, now, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");

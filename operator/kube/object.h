@@ -26,6 +26,7 @@ struct ResourceType {
 
 inline const ResourceType kPods{"", "v1", "pods", "Pod"};
 inline const ResourceType kServices{"", "v1", "services", "Service"};
+inline const ResourceType kConfigMaps{"", "v1", "configmaps", "ConfigMap"};
 inline const ResourceType kNodes{"", "v1", "nodes", "Node", false};
 inline const ResourceType kNamespaces{"", "v1", "namespaces", "Namespace", false};
 inline const ResourceType kEvents{"events.k8s.io", "v1", "events", "Event"};

@@ -154,6 +154,8 @@ class Tuner {
   // These look at the job again, as of the last decision.
   // The best `count` settings, best first.
   std::vector<SettingBelief> Beliefs(size_t count) const;
+  // Of one setting; nothing before the first decision, and of a setting that is not of the space.
+  std::optional<SettingBelief> BeliefAbout(const Setting& setting) const;
   // Those that no other one beats in both time and cost, fastest first: what there is to choose from, at most `count`.
   std::vector<SettingBelief> Tradeoffs(size_t count) const;
   double spent() const { return spent_; }  // so far, by the objective's prices

@@ -218,6 +218,13 @@ double Tuner::Certainty(const View& view, int candidate, int base) const {
   return certainty;
 }
 
+std::optional<SettingBelief> Tuner::BeliefAbout(const Setting& setting) const {
+  if (!looked_ || static_cast<int>(setting.size()) != space_.knob_count()) return std::nullopt;
+  const int id = space_.Nearest(setting);
+  if (space_.setting(id) != setting) return std::nullopt;
+  return BeliefOf(Look(looked_->first, looked_->second), id);
+}
+
 std::vector<SettingBelief> Tuner::Beliefs(size_t count) const {
   if (!looked_) return {};
   const View view = Look(looked_->first, looked_->second);

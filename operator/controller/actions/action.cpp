@@ -19,6 +19,12 @@ struct Describer {
   std::string operator()(const PatchJob& a) const {
     return "PatchJob " + a.patch.value("spec", a.patch.at("metadata")).dump() + Why(a.reason);
   }
+  std::string operator()(const OpenTuningRecord& a) const {
+    return std::string(kActOpenTuningRecord) + " " + a.name + Why(a.reason);
+  }
+  std::string operator()(const WriteTuningRecord& a) const {
+    return std::string(kActWriteTuningRecord) + " " + a.name + Why(a.reason);
+  }
   std::string operator()(const ResizePod& a) const { return "ResizePod " + a.name + Why(a.reason); }
   std::string operator()(const DeletePod& a) const { return "DeletePod " + a.name + Why(a.reason); }
   std::string operator()(const SendDrain& a) const { return "SendDrain " + a.name + Why(a.reason); }

@@ -84,6 +84,21 @@ struct PatchPodDisruptionBudget {
 struct PatchJob {
   kube::Json patch;  // merge patch; carries the uid
   std::string reason;
+  // Changed only when the job is still what the plan was made from: a user may have chosen another setting since.
+  bool if_job_unchanged = false;
+};
+// What the tuner must not forget (objects/tuning_record.h) is read, or begun where nothing is kept yet: it has to be in
+// hand before the tuner does anything. `moved`: what an operator of an earlier version left in the status.
+struct OpenTuningRecord {
+  std::string name;
+  std::string moved;
+  std::string reason;
+};
+// The same is written as it is now, over what this operator has read or written last and over nothing else.
+struct WriteTuningRecord {
+  std::string name;
+  std::string state;
+  std::string reason;
 };
 struct WriteStatus {
   api::TrainingJobStatus status;
@@ -103,9 +118,10 @@ struct RequeueAfter {
   std::string reason;
 };
 
-using Action = std::variant<PatchPod, PatchJob, WriteStatus, EmitEvent, CreateService, CreatePodDisruptionBudget,
-                            PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod, ResizePod,
-                            SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
+using Action =
+    std::variant<PatchPod, PatchJob, OpenTuningRecord, WriteTuningRecord, WriteStatus, EmitEvent, CreateService,
+                 CreatePodDisruptionBudget, PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod,
+                 ResizePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
 // a report about what it needs: it is sent when at least one has succeeded, and says how many have.

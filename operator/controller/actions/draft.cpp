@@ -23,10 +23,12 @@ Draft::Ref Draft::Mark(const ObservedPod& pod, kube::Json annotations, std::stri
   return Add(Urgency::kMark, PatchPod{pod.name, pod.uid, std::move(patch), std::move(reason)});
 }
 
-Draft::Ref Draft::Create(Action create) {
+Draft::Ref Draft::Create(Action create, Needs needs) {
   const bool is_pod = std::holds_alternative<CreatePod>(create);
-  return Add(Urgency::kCreation, std::move(create), is_pod ? for_pods_ : Needs{});
+  return Add(Urgency::kCreation, std::move(create), is_pod ? Joined(for_pods_, needs) : std::move(needs));
 }
+
+Draft::Ref Draft::Record(Action record) { return Add(Urgency::kRecord, std::move(record)); }
 
 Draft::Ref Draft::CreateForPods(Action create) {
   for_pods_.push_back(Create(std::move(create)));

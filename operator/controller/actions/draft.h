@@ -1,6 +1,7 @@
 // A plan being written: policies add what they want, in any order; Finish() puts it into the order of need.
 //
 //   directives, marks, removals   what keeps a job alive or lets it go: nothing that fails elsewhere may delay it
+//   the tuner's record            what it must not forget, kept before anything shows or follows from it
 //   the status                    facts
 //   creations, changes of specs and sizes   what a quota, a policy or a taken name may refuse
 //   the end of the job
@@ -27,7 +28,9 @@ class Draft {
 
   // A fact written to a pod before it is counted in the status, or before the pod is asked to act on it.
   Ref Mark(const ObservedPod& pod, kube::Json annotations, std::string reason);
-  Ref Create(Action create);
+  Ref Create(Action create, Needs needs = {});
+  // To the object in which the tuner's memory is kept, or from there.
+  Ref Record(Action record);
   // What no pod of the job can do without: every pod created needs it.
   Ref CreateForPods(Action create);
   // `resources`: requests and limits of the role's container, those that change.
@@ -55,7 +58,7 @@ class Draft {
 
  private:
   // In the order in which they are carried out.
-  enum class Urgency { kDirective, kMark, kRemoval, kStatus, kEvent, kCreation, kEnd };
+  enum class Urgency { kDirective, kMark, kRemoval, kRecord, kStatus, kEvent, kCreation, kEnd };
   struct Entry {
     Urgency urgency;
     Step step;

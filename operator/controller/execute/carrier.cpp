@@ -121,14 +121,25 @@ Status Carrier::CarryOut(const ResizePod& action) {
 }
 
 Status Carrier::CarryOut(const PatchJob& action) {
-  StatusOr<Json> patched = api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, action.patch, "", kCall);
+  Json patch = action.patch;
+  if (action.if_job_unchanged) patch["metadata"]["resourceVersion"] = job_version_;
+  StatusOr<Json> patched = api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, patch, "", kCall);
   if (patched.ok()) {
     done_.expectations.ExpectWritten(kube::kTrainingJobs, *patched, time_.Now());
     job_version_ = kube::ResourceVersion(*patched);
     return OkStatus();
   }
-  if (IsGone(patched.status()) || IsReplaced(patched.status())) return OkStatus();
+  const bool is_done = IsGone(patched.status()) || (IsReplaced(patched.status()) && !action.if_job_unchanged);
+  if (is_done) return OkStatus();
   return Annotate(patched.status(), "changing the setting of job " + key_.ToString());
+}
+
+Status Carrier::CarryOut(const OpenTuningRecord& action) {
+  return TuningStore(api_, kCall, job_, process_, done_.tuning).Open(action.moved);
+}
+
+Status Carrier::CarryOut(const WriteTuningRecord& action) {
+  return TuningStore(api_, kCall, job_, process_, done_.tuning).Write(action.state);
 }
 
 Status Carrier::CarryOut(const DeletePod& action) {

@@ -11,6 +11,7 @@
 #include "base/time_source.h"
 #include "operator/controller/actions/action.h"
 #include "operator/controller/execute/expectations.h"
+#include "operator/controller/execute/tuning_store.h"
 #include "operator/kube/api.h"
 #include "operator/kube/events.h"
 #include "operator/telemetry/service.h"
@@ -24,6 +25,7 @@ struct Done {
   std::map<std::string, MonotonicTime> sent;    // directives by key
   bool secret_exists = false;                   // of the job's token
   std::optional<MonotonicTime> policy_seen_at;  // when the job's NetworkPolicy was there for certain
+  std::optional<KeptTuning> tuning;             // unset: it has to be read first
   Expectations expectations;
 };
 
@@ -33,8 +35,9 @@ class Carrier {
   // No call to the API server takes longer.
   static constexpr Duration kCallTimeout = std::chrono::seconds(5);
 
+  // `process`: names this one.
   Carrier(kube::Api& api, const TimeSource& time, telemetry::Service& service, kube::EventRecorder& events,
-          const api::TrainingJob& job, const kube::Json& job_object, Done& done)
+          const api::TrainingJob& job, const kube::Json& job_object, const std::string& process, Done& done)
       : api_(api),
         time_(time),
         service_(service),
@@ -42,6 +45,7 @@ class Carrier {
         job_(job),
         job_object_(job_object),
         key_(kube::KeyOf(job_object)),
+        process_(process),
         done_(done),
         job_version_(job.resource_version) {}
 
@@ -61,6 +65,8 @@ class Carrier {
   Status CarryOut(const CreateNetworkPolicy& action);
   Status CarryOut(const PatchPod& action);
   Status CarryOut(const PatchJob& action);
+  Status CarryOut(const OpenTuningRecord& action);
+  Status CarryOut(const WriteTuningRecord& action);
   Status CarryOut(const ResizePod& action);
   Status CarryOut(const DeletePod& action);
   Status CarryOut(const SendDrain& action);
@@ -78,6 +84,7 @@ class Carrier {
   const api::TrainingJob& job_;
   const kube::Json& job_object_;
   const kube::ObjectKey key_;
+  const std::string& process_;
   Done& done_;
   // What this round's own writes have made of what the plan was made from.
   std::string job_version_;

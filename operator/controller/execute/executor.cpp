@@ -5,6 +5,8 @@
 #include <variant>
 #include <vector>
 
+#include "absl/strings/str_format.h"
+#include "base/os/random_seed.h"
 #include "base/pause_watch.h"
 #include "operator/controller/plan.h"
 
@@ -86,8 +88,9 @@ Executor::Executor(kube::Api& api, const TimeSource& time, Caches caches, teleme
                    telemetry::Service& service, kube::EventRecorder& events, const PlanOptions& options)
     : caches_(caches),
       options_(options),
+      process_(absl::StrFormat("%016x", RandomSeed())),
       tuners_(options.tuner_history),
-      tools_{{api, time, caches_, store}, service, events, options_, tuners_, counts_},
+      tools_{{api, time, caches_, store}, service, events, options_, tuners_, process_, counts_},
       listening_since_(time.Now()),
       last_tick_(listening_since_) {}
 

@@ -52,6 +52,7 @@ class Executor {
 
   const Caches caches_;
   const PlanOptions options_;
+  const std::string process_;
   Tuners tuners_;
   RoundCounts counts_;
   const Round::Tools tools_;

@@ -61,7 +61,7 @@ std::optional<Duration> Round::Run(MonotonicTime listening_since) {
 void Round::CarryOut(std::vector<Step> plan) {
   const MonotonicTime end = time_.Now() + kRoundMax;
   Carrier carrier(tools_.sources.api, time_, tools_.service, tools_.events, observation_.observed().job, job_object_,
-                  memory_.done);
+                  tools_.process, memory_.done);
   std::set<std::string> wanted;
   std::vector<bool> succeeded(plan.size(), false);
   for (size_t i = 0; i < plan.size(); ++i) {

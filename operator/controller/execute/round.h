@@ -34,6 +34,7 @@ class Round {
     kube::EventRecorder& events;
     const PlanOptions& options;
     Tuners& tuners;
+    const std::string& process;  // names this one, drawn at random
     RoundCounts& counts;
   };
   Round(const Tools& tools, JobMemory& memory, const kube::Json& job_object)

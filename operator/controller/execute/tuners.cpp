@@ -19,9 +19,16 @@ void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& opti
     memory.tuning.reset();
     return;
   }
+  const std::optional<KeptTuning>& kept = memory.done.tuning;
+  // What is not known to be kept, or is newer than the job that this look shows, is not worked with.
+  if (!kept || (!memory.tuning && kept->record.generation > observed.job.generation)) {
+    memory.tuning.reset();
+    observed.opens_tuning_record = true;
+    return;
+  }
+  observed.tuning_state = kept->record.state;
   if (!memory.tuning) {
-    const auto& known = observed.job.status.tuning;
-    memory.tuning.emplace(known ? known->state : "");
+    memory.tuning.emplace(kept->record.state);
     memory.tuning->SetHistory(finished_jobs_.history());
   }
   const ServersView servers = ViewServers(observed, options, now);

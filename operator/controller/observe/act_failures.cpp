@@ -56,6 +56,10 @@ Advice AdviceFor(const Status& status) {
 
 }  // namespace
 
+bool IsAboutTuningRecord(const BlockedAct& act) {
+  return act.identity.starts_with(kActOpenTuningRecord) || act.identity.starts_with(kActWriteTuningRecord);
+}
+
 bool ActFailures::MayTry(const std::string& kind, const std::string& identity, MonotonicTime now) const {
   const auto paused = kinds_.find(kind);
   if (paused != kinds_.end() && now < paused->second.paused_until) return false;

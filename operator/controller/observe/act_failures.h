@@ -25,6 +25,9 @@ struct BlockedAct {
   friend bool operator==(const BlockedAct&, const BlockedAct&) = default;
 };
 
+// What the tuner must not forget cannot be read or written: the job keeps its setting, and nothing else waits.
+bool IsAboutTuningRecord(const BlockedAct& act);
+
 class ActFailures {
  public:
   static constexpr Duration kFirstDelay = std::chrono::milliseconds(200);

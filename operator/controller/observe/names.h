@@ -123,6 +123,11 @@ inline constexpr char kEventFailed[] = "Failed";
 inline constexpr char kEventCleanedUp[] = "CleanedUp";
 inline constexpr char kEventExpired[] = "Expired";
 
+// --- kinds of actions that more than one room speaks of (actions/action.h)
+
+inline constexpr char kActOpenTuningRecord[] = "OpenTuningRecord";
+inline constexpr char kActWriteTuningRecord[] = "WriteTuningRecord";
+
 enum class RoleName { kServer, kWorker };
 
 inline const char* ToString(RoleName role) { return role == RoleName::kServer ? "server" : "worker"; }
@@ -131,5 +136,6 @@ inline std::string PodName(const std::string& job, RoleName role, int32_t index)
 }
 inline std::string ServiceName(const std::string& job) { return job; }
 inline std::string BudgetName(const std::string& job) { return job + "-servers"; }
+inline std::string TuningRecordName(const std::string& job) { return job + "-tuning"; }
 
 }  // namespace attune::controller

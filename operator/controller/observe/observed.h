@@ -117,6 +117,8 @@ struct Observed {
   // the dead pod in this process' life.
   std::map<RoleName, int64_t> memory_needs;
   std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
+  bool opens_tuning_record = false;                // it waits for what an operator before this one has kept
+  std::optional<std::string> tuning_state;         // what is kept of it, as this process knows; unset: not known
   std::vector<BlockedAct> blocked;                 // what is refused to this operator and people must know of
   std::optional<MonotonicTime> status_written_at;  // in this process' life
 };

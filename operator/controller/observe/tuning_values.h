@@ -120,7 +120,8 @@ struct TuningInput {
 };
 
 struct TuningOutput {
-  api::TuningStatus status;          // without `since`
+  api::TuningStatus status;          // without `since` and times of decisions
+  std::string state;                 // what another operator continues from; kept before `change` is made
   std::optional<JobSetting> change;  // to be written into the spec
   struct Event {
     bool warning = false;

@@ -12,6 +12,7 @@
 #include "operator/controller/status/progress.h"
 #include "operator/controller/status/readiness.h"
 #include "operator/controller/status/reconfiguring.h"
+#include "operator/controller/status/tuning_status.h"
 #include "operator/controller/status/usage.h"
 #include "proto/metric_name.h"
 #include "proto/pod_number.h"
@@ -90,36 +91,14 @@ void SetStandstill(const Observed& observed, const ServersView& servers, const P
   }
 }
 
-void SetTuning(const Observed& observed, TrainingJobStatus& status, Now now) {
-  if (observed.job.spec.tuning.mode == api::TuningMode::kOff) {
-    std::erase_if(status.conditions, [](const auto& condition) { return condition.type == api::kTuning; });
-    if (!status.tuning || status.tuning->stage == "Off") return;
-    // What was tried and learned is kept: it can be asked for, and a tuner that is turned on again continues from it.
-    const api::TuningStatus before = *status.tuning;
-    status.tuning = api::TuningStatus{.stage = "Off",
-                                      .message = "tuning is off (spec.tuning.mode); the setting is left as it is",
-                                      .since = ToRfc3339(now.wall),
-                                      .changes = before.changes,
-                                      .state = before.state};
-    return;
-  }
-  if (!observed.tuning) return;
-  const auto before = status.tuning;
-  status.tuning = observed.tuning->status;
-  status.tuning->since = before && before->stage == status.tuning->stage ? before->since : ToRfc3339(now.wall);
-  const bool at_work =
-      status.tuning->stage != "Paused" && status.tuning->stage != "Finished" && status.tuning->stage != "Unavailable";
-  SetCondition(status, api::kTuning, at_work, status.tuning->stage, status.tuning->message, observed.job.generation,
-               now.wall);
-}
-
 void SetReady(const Observed& observed, const Readiness& servers, const Readiness& workers, TrainingJobStatus& status,
               Now now) {
   const int64_t generation = observed.job.generation;
   SetCondition(status, api::kServersReady, servers.ready, servers.reason, servers.message, generation, now.wall);
   SetCondition(status, api::kWorkersReady, workers.ready, workers.reason, workers.message, generation, now.wall);
-  const auto taken = std::ranges::find_if(
-      observed.blocked, [](const BlockedAct& act) { return act.reason == std::string_view(kReasonNameTaken); });
+  const auto taken = std::ranges::find_if(observed.blocked, [](const BlockedAct& act) {
+    return act.reason == std::string_view(kReasonNameTaken) && !IsAboutTuningRecord(act);
+  });
   if (taken != observed.blocked.end()) {
     SetCondition(status, api::kReady, false, kReasonNameTaken, taken->message, generation, now.wall);
   } else if (servers.ready && workers.ready) {

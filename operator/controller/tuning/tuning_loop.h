@@ -4,7 +4,7 @@
 //   learn how long the job is -> stay at a setting, window by window -> ask the tuner -> move to what it says, and wait
 //   until as many pods take part -> stay ...
 //
-// Pure: time, figures and the prior cache are arguments. What it must not forget is in TuningStatus::state, so that a
+// Pure: time, figures and the prior cache are arguments. What it must not forget is in TuningOutput::state, so that a
 // new operator continues. Its death, or a wrong turn of it, leaves the job training at the setting it has.
 #pragma once
 
@@ -22,17 +22,21 @@ namespace attune::controller {
 
 class TuningLoop {
  public:
-  // `saved`: TuningStatus::state of an earlier operator; what cannot be read is started over.
+  // `saved`: TuningOutput::state of an earlier operator; what cannot be read is started over.
   explicit TuningLoop(std::string saved = "") : saved_(std::move(saved)) {}
 
   TuningOutput Step(const TuningInput& input, tuner::PriorCache& priors);
 
-  // Of TuningStatus::state: what tuner::Tuner::Load reads; "" when there is none.
+  // Of TuningOutput::state: what tuner::Tuner::Load reads; "" when there is none.
   static std::string TunerStateOf(const std::string& saved);
-  // Of TuningStatus::state: what was decided since the job began, whatever became of the tuner that decided it.
+  // Of TuningOutput::state: what was decided since the job began, whatever became of the tuner that decided it.
   static std::vector<tuner::NamedRecord> StoryOf(const std::string& saved);
-  // Of TuningStatus::state: what is wrong with a part of the job, a line each.
+  // Of the same: the newest of them, as the status shows them.
+  static std::vector<api::TuningDecision> DecisionsOf(const std::string& saved);
+  // Of TuningOutput::state: what is wrong with a part of the job, a line each.
   static std::vector<std::string> FindingsOf(const std::string& saved);
+  // Of the same: at which second of the job it was saved; below 0: it is none.
+  static double TimeOf(const std::string& saved);
 
   // What similar jobs may start from; nothing before the first decision.
   std::optional<tuner::HistoryEntry> Summary() const;
@@ -70,7 +74,9 @@ class TuningLoop {
   void LookAtHealth(const TuningInput& input, TuningOutput& output);
   void ActOnFindings(const TuningInput& input, TuningOutput& output);
   bool IsInfeasible(const TuningInput& input, TuningOutput& output);
-  void Remember() { state_ = Save(); }
+  void Remember();
+  void Describe();
+  api::TuningSetting Describe(const JobSetting& setting) const;
   // False: not yet, or never; stage and message say which.
   bool Begin(const TuningInput& input, tuner::PriorCache& priors);
   void Learn(const TuningInput& input, tuner::PriorCache& priors);
@@ -110,6 +116,9 @@ class TuningLoop {
   double spent_ = 0;                       // by them, of the budget
   std::optional<tuner::Remaining> remaining_;
   std::optional<JobSetting> recommended_;
+  // For people, as of what was saved last.
+  std::optional<api::TuningSetting> told_current_, told_best_;
+  std::vector<api::TuningDecision> told_decisions_;
   std::optional<double> unsettled_since_;
   JobHealth health_;  // begins again with a new operator: what is still wrong is found again
   std::string findings_ = "[]";

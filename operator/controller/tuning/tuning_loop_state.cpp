@@ -1,4 +1,4 @@
-// What the tuner's loop leaves in the job's status, and how another operator takes it up.
+// What the tuner's loop leaves for the next operator, and how another operator takes it up.
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -48,48 +48,7 @@ std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
   return story;
 }
 
-const char* StageName(bool paused, bool moving, bool trial, bool learning) {
-  if (paused) return "Paused";
-  if (learning) return "Learning";
-  return moving ? "Moving" : trial ? "Trying" : "Keeping";
-}
-
 }  // namespace
-
-void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) const {
-  api::TuningStatus& status = output.status;
-  if (stage_ == Stage::kDone) {
-    status.stage = tuner_ ? "Finished" : "Unavailable";
-  } else {
-    status.stage = StageName(input.policy.paused, stage_ == Stage::kMoving, trial_, stage_ == Stage::kLearning);
-  }
-  status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, 1024);
-  // Once tuning has ended, also because what is left is too short, the job still has the setting its spec asks for.
-  if (tuner_ || stage_ == Stage::kDone) {
-    const JobSetting& setting = stage_ == Stage::kDone ? input.wanted : here_;
-    status.servers = setting.servers;
-    status.workers = setting.workers;
-    status.threads = setting.threads;
-    status.slack = setting.slack;
-    status.worker_millicores = setting.worker_millicores;
-    status.server_millicores = setting.server_millicores;
-  }
-  if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
-    status.recommended_servers = recommended_->servers;
-    status.recommended_workers = recommended_->workers;
-    status.recommended_threads = recommended_->threads;
-    status.recommended_slack = recommended_->slack;
-    status.recommended_worker_millicores = recommended_->worker_millicores;
-    status.recommended_server_millicores = recommended_->server_millicores;
-  }
-  if (remaining_) {  // as of the last decision: what changes with the clock alone would be written again and again
-    status.remaining_low = remaining_->low;
-    status.remaining_seconds = remaining_->mid;
-    status.remaining_high = remaining_->high;
-  }
-  status.changes = changes_;
-  status.state = state_;
-}
 
 std::string TuningLoop::Save() const {
   Json json = {{"version", kStateVersion},
@@ -124,6 +83,17 @@ std::string TuningLoop::Save() const {
   json.erase("story");
   json.erase("tuner");  // a new operator would learn again
   return text();
+}
+
+void TuningLoop::Remember() {
+  state_ = Save();
+  Describe();
+}
+
+double TuningLoop::TimeOf(const std::string& saved) {
+  const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  const Json& time = kube::At(json, {"time"});
+  return time.is_number() ? time.get<double>() : -1;
 }
 
 std::vector<tuner::NamedRecord> TuningLoop::StoryOf(const std::string& saved) {
@@ -198,8 +168,9 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.history_ = std::move(history_);
     read.state_ = text;
     *this = std::move(read);
+    Describe();
   } catch (const Json::exception&) {
-    // Another writer wrote into the status: learn again.
+    // Another writer wrote into it: learn again.
   }
 }
 

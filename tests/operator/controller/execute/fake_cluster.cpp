@@ -146,6 +146,7 @@ Observed FakeCluster::Observe() const {
   observed.fresh_secret = SecretName(job_.name, ++secrets_drawn_);
   observed.sample = sample;
   observed.tuning = tuning;
+  observed.tuning_state = tuning_state;
   observed.drain_sent = drain_sent_;
   observed.nodes = nodes;
   observed.listening_since = listening_since_;
@@ -236,6 +237,8 @@ void FakeCluster::Carry(const Action& action) {
   } else if (std::holds_alternative<CreateNetworkPolicy>(action)) {
     policy_ = true;  // there already: done before
     policy_seen_at_ = now_.monotonic;
+  } else if (const auto* record = std::get_if<WriteTuningRecord>(&action)) {
+    tuning_state = record->state;
   } else if (const auto* patch = std::get_if<PatchPod>(&action)) {
     ASSERT_TRUE(pods_.contains(patch->name));
     ASSERT_EQ(patch->uid, kube::Uid(pods_[patch->name])) << "patch of a successor";

@@ -107,6 +107,7 @@ class FakeCluster {
   PlanOptions options{.begin_unheard_after = Duration::zero()};  // a coordinator that says nothing is not waited for
   telemetry::JobSample sample;
   std::optional<TuningOutput> tuning;
+  std::optional<std::string> tuning_state;  // that is kept
   std::optional<std::map<std::string, ObservedNode>> nodes;
   std::vector<api::FieldProblem> problems;
   std::optional<std::vector<scheduler::Machine>> machines;

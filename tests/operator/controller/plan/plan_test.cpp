@@ -136,8 +136,9 @@ TEST(PlanTest, TrainingStartsOnceAndIsScaledAfterwards) {
 TEST(PlanTest, ATunerThatIsTurnedOffLeavesItsStory) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kAuto));
   cluster.tuning.emplace();
-  cluster.tuning->status = {
-      .stage = "Keeping", .message = "keeping", .servers = 1, .workers = 1, .changes = 3, .state = "{}"};
+  cluster.tuning->status = {.stage = "Keeping", .message = "keeping", .servers = 1, .workers = 1, .changes = 3};
+  cluster.tuning->status.decisions = {{.number = 3, .elapsed_seconds = 90, .outcome = "Kept"}};
+  cluster.tuning->state = "{}";
   cluster.Settle();
   ASSERT_TRUE(cluster.status().tuning.has_value());
   cluster.tuning.reset();
@@ -147,7 +148,9 @@ TEST(PlanTest, ATunerThatIsTurnedOffLeavesItsStory) {
   ASSERT_TRUE(cluster.status().tuning.has_value());
   EXPECT_EQ(cluster.status().tuning->stage, "Off");
   EXPECT_EQ(cluster.status().tuning->changes, 3U);
-  EXPECT_EQ(cluster.status().tuning->state, "{}");
+  ASSERT_EQ(cluster.status().tuning->decisions.size(), 1U);
+  EXPECT_EQ(cluster.status().tuning->decisions[0].outcome, "Kept");
+  EXPECT_EQ(cluster.tuning_state, "{}");
   EXPECT_EQ(cluster.Condition(api::kTuning), "absent");
   FakeCluster never = Running(MakeTrainingJob("b").Servers(1).Workers(1));
   EXPECT_FALSE(never.status().tuning.has_value());

@@ -550,21 +550,30 @@ TEST(Coordinator, WithoutFailoverItsLossEndsTheJobAndNamesTheCheckpoint) {
   EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("attune run --resume /c/9"));
 }
 
-TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
+TEST(Tuning, ASettingStandsInTheRecordBeforeItStandsInTheSpec) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2).Tuning(api::TuningMode::kAuto));
   cluster.tuning.emplace();
-  cluster.tuning->status = {.stage = "Moving", .message = "trying more", .servers = 2, .workers = 4, .state = "{1}"};
+  cluster.tuning->status = {.stage = "Moving", .message = "trying more", .servers = 2, .workers = 4};
+  cluster.tuning->state = "{1}";
   cluster.tuning->change = JobSetting{2, 4};
   cluster.tuning->events = {{false, "TuningTrial", "Trying 2 servers, 4 workers"}};
-  std::vector<std::string> done = cluster.Reconcile();
-  EXPECT_THAT(done, Contains(StartsWith("WriteStatus")));
-  EXPECT_THAT(done, Not(Contains(StartsWith("PatchJob"))));
-  EXPECT_EQ(cluster.status().tuning->state, "{1}");
+  const std::vector<Step> plan = Plan(cluster.Observe(), cluster.options, cluster.now());
+  const auto at = [&](const char* kind) {
+    return static_cast<size_t>(
+        std::ranges::find_if(plan, [&](const Step& step) { return KindOf(step.action) == kind; }) - plan.begin());
+  };
+  ASSERT_LT(at("WriteTuningRecord"), at("WriteStatus"));
+  ASSERT_LT(at("WriteStatus"), at("PatchJob"));
+  ASSERT_LT(at("PatchJob"), plan.size());
+  EXPECT_THAT(plan[at("PatchJob")].needs, ElementsAre(at("WriteTuningRecord"))) << "it does not happen without";
+  EXPECT_TRUE(std::get<PatchJob>(plan[at("PatchJob")].action).if_job_unchanged) << "a user may have chosen meanwhile";
+  const std::vector<std::string> done = cluster.Reconcile();
+  EXPECT_EQ(cluster.tuning_state, "{1}");
+  EXPECT_EQ(cluster.status().tuning->state, "") << "that is no status";
   EXPECT_THAT(cluster.Condition(api::kTuning), "True/Moving: trying more");
   EXPECT_TRUE(cluster.HasEvent("TuningTrial"));
-  cluster.tuning->events.clear();
-  done = cluster.Reconcile();
   EXPECT_THAT(done, Contains(StartsWith("PatchJob {\"servers\":{\"replicas\":2},\"workers\":{\"replicas\":4}}")));
+  cluster.tuning->events.clear();
   cluster.Settle();
   EXPECT_TRUE(cluster.Has("a-worker-3"));
 }
@@ -572,7 +581,8 @@ TEST(Tuning, ASettingStandsInTheStatusBeforeItStandsInTheSpec) {
 TEST(Tuning, EndsWithTheJob) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kAuto));
   cluster.tuning.emplace();
-  cluster.tuning->status = {.stage = "Moving", .message = "trying more", .state = "{1}"};
+  cluster.tuning->status = {.stage = "Moving", .message = "trying more"};
+  cluster.tuning->state = "{1}";
   cluster.Settle();
   ASSERT_THAT(cluster.Condition(api::kTuning), "True/Moving: trying more");
   cluster.Exit("a-server-0", 1);
@@ -584,7 +594,8 @@ TEST(Tuning, EndsWithTheJob) {
 TEST(Tuning, ThatIsTurnedOffRecommendsNothingAnyMore) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kRecommend));
   cluster.tuning.emplace();
-  cluster.tuning->status = {.stage = "Keeping", .message = "recommends more", .recommended_servers = 2, .state = "{}"};
+  cluster.tuning->status = {.stage = "Keeping", .message = "recommends more", .recommended_servers = 2};
+  cluster.tuning->state = "{}";
   cluster.Settle();
   ASSERT_TRUE(cluster.status().tuning.has_value());
   cluster.job().spec.tuning.mode = api::TuningMode::kOff;

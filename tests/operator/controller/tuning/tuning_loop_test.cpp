@@ -91,7 +91,7 @@ class FormulaJob {
   void Run(int seconds) {
     for (int i = 0; i < seconds; ++i) Tick();
   }
-  void Restart() { loop = TuningLoop(last.status.state); }
+  void Restart() { loop = TuningLoop(last.state); }
   // Where it is true: as long as the job lasts at the present speed.
   double RemainingOff() const {
     const double left = (static_cast<double>(input.items_total) / kItemsPerStep - static_cast<double>(input.job_steps));
@@ -122,7 +122,7 @@ TEST(TuningLoop, FindsAMuchBetterSettingAndTellsTheStory) {
   EXPECT_EQ(static_cast<int>(job.last.status.changes), job.writes);
   ASSERT_TRUE(job.last.status.remaining_seconds.has_value());
   EXPECT_LT(*job.last.status.remaining_low, *job.last.status.remaining_high);
-  EXPECT_LT(job.last.status.state.size(), TuningLoop::kStateBytesMax);
+  EXPECT_LT(job.last.state.size(), TuningLoop::kStateBytesMax);
 }
 
 // Per step, where each pod costs the same for an hour.
@@ -345,13 +345,15 @@ TEST(TuningLoop, BetweenDecisionsTheStatusStandsStill) {
   FormulaJob job(api::TuningMode::kAuto);
   job.Run(700);
   ASSERT_EQ(job.last.status.stage, "Keeping") << job.last.status.message;
-  const std::string before = job.last.status.state;
-  while (job.last.status.state == before && job.input.time < 900) job.Tick();
+  const std::string before = job.last.state;
+  while (job.last.state == before && job.input.time < 900) job.Tick();
   const api::TuningStatus decided = job.last.status;
+  const std::string state = job.last.state;
   for (int looks = 0; looks < 10; ++looks) {
     job.input.time += 0.01;
-    const api::TuningStatus status = job.loop.Step(job.input, Priors()).status;
-    EXPECT_EQ(status.state, decided.state);
+    const TuningOutput output = job.loop.Step(job.input, Priors());
+    const api::TuningStatus& status = output.status;
+    EXPECT_EQ(output.state, state);
     EXPECT_EQ(status.message, decided.message);
     EXPECT_EQ(status.remaining_low, decided.remaining_low);
     EXPECT_EQ(status.remaining_seconds, decided.remaining_seconds);
@@ -424,7 +426,7 @@ std::vector<uint64_t> NumbersOf(const std::string& state) {
 TEST(TuningLoop, TheStoryOutlivesPinsPausesAndRestarts) {
   FormulaJob job(api::TuningMode::kAuto);
   job.Run(200);
-  const std::vector<uint64_t> before = NumbersOf(job.last.status.state);
+  const std::vector<uint64_t> before = NumbersOf(job.last.state);
   ASSERT_GE(before.size(), 2U) << job.events;
   job.input.policy.servers.pinned = 2;
   job.Write({2, job.input.wanted.workers});
@@ -439,11 +441,11 @@ TEST(TuningLoop, TheStoryOutlivesPinsPausesAndRestarts) {
   job.input.policy.workers.pinned = 3;
   job.Write({job.input.wanted.servers, 3});
   job.Run(200);
-  const std::vector<uint64_t> after = NumbersOf(job.last.status.state);
+  const std::vector<uint64_t> after = NumbersOf(job.last.state);
   ASSERT_GT(after.size(), before.size()) << job.events;
   for (size_t i = 0; i < after.size(); ++i) EXPECT_EQ(after[i], i + 1) << "numbered from the job's begin";
   EXPECT_GE(job.last.status.changes, after.size());
-  for (const tuner::NamedRecord& named : TuningLoop::StoryOf(job.last.status.state))
+  for (const tuner::NamedRecord& named : TuningLoop::StoryOf(job.last.state))
     EXPECT_EQ(named.knobs, (std::vector<std::string>{"servers", "workers"}));
 }
 
@@ -473,11 +475,11 @@ TEST(TuningLoop, AChangeThatIsInterruptedHasAnOutcomeToo) {
 TEST(TuningLoop, WhatWasOnlyRecommendedIsNoStory) {
   FormulaJob job(api::TuningMode::kRecommend);
   job.Run(120);
-  EXPECT_THAT(TuningLoop::StoryOf(job.last.status.state), IsEmpty());
+  EXPECT_THAT(TuningLoop::StoryOf(job.last.state), IsEmpty());
   job.input.policy.mode = api::TuningMode::kAuto;
   job.Run(300);
-  ASSERT_THAT(TuningLoop::StoryOf(job.last.status.state), Not(IsEmpty()));
-  EXPECT_EQ(NumbersOf(job.last.status.state).front(), 1U);
+  ASSERT_THAT(TuningLoop::StoryOf(job.last.state), Not(IsEmpty()));
+  EXPECT_EQ(NumbersOf(job.last.state).front(), 1U);
 }
 
 TEST(TuningLoop, AStoryOfAnyLengthFitsTheStatus) {
@@ -487,8 +489,8 @@ TEST(TuningLoop, AStoryOfAnyLengthFitsTheStatus) {
     job.Write({1 + turn % 4, job.input.wanted.workers});
     job.Run(150);
   }
-  EXPECT_LE(job.last.status.state.size(), TuningLoop::kStateBytesMax);
-  EXPECT_GE(TuningLoop::StoryOf(job.last.status.state).size(), 15U);
+  EXPECT_LE(job.last.state.size(), TuningLoop::kStateBytesMax);
+  EXPECT_GE(TuningLoop::StoryOf(job.last.state).size(), 15U);
 }
 
 TEST(TuningLoop, WhereEverythingIsPinnedItSaysSo) {
@@ -658,7 +660,7 @@ TEST(TuningLoop, EqualInputsGiveEqualDecisions) {
   a.Run(300);
   b.Run(300);
   EXPECT_EQ(a.events, b.events);
-  EXPECT_EQ(a.last.status.state, b.last.status.state);
+  EXPECT_EQ(a.last.state, b.last.state);
 }
 
 TEST(TuningLoop, ASecondJobOfAKindStartsFromWhatTheFirstLearned) {
@@ -685,14 +687,14 @@ TEST(TuningLoop, WhatIsWrongStandsInTheStateAndIsTold) {
   job.input.server_figures.assign(1, {.cpu = 0.98, .memory = 0.2, .requests = 90});
   job.input.worker_figures.assign(1, {.cpu = 0.5, .memory = 0.2, .step_seconds = 0.1, .wait_share = 0.85});
   job.Run(60);
-  const auto findings = TuningLoop::FindingsOf(job.last.status.state);
+  const auto findings = TuningLoop::FindingsOf(job.last.state);
   ASSERT_EQ(findings.size(), 2u) << job.events;
   EXPECT_THAT(findings[0], HasSubstr("HotServer: the only server has no CPU left"));
   EXPECT_THAT(findings[1], HasSubstr("StarvedWorkers"));
   EXPECT_THAT(job.events, HasSubstr("StarvedWorkers: workers wait for rows 85 %"));
   job.input.server_figures[0].cpu = job.input.worker_figures[0].wait_share = 0.3;
   job.Run(60);
-  EXPECT_THAT(TuningLoop::FindingsOf(job.last.status.state), IsEmpty()) << job.last.status.state;
+  EXPECT_THAT(TuningLoop::FindingsOf(job.last.state), IsEmpty()) << job.last.state;
 }
 
 TEST(TuningLoop, AnUnreachedLossIsAGoalToo) {
@@ -713,7 +715,7 @@ TEST(TuningLoop, AnUnreachedLossIsAGoalToo) {
 
 // Windows of the loss that the tuner was informed of, by staleness.
 std::map<double, double> WindowsByStaleness(const TuningOutput& output) {
-  const auto state = kube::Json::parse(TuningLoop::TunerStateOf(output.status.state));
+  const auto state = kube::Json::parse(TuningLoop::TunerStateOf(output.state));
   std::map<double, double> windows;
   for (const auto& segment : state.at("curve").at("segments"))
     windows[segment.at(2).get<double>()] += segment.at(0).get<double>();
@@ -758,7 +760,7 @@ TEST(TuningLoop, WhileAnothersChoiceComesAboutTheLossIsThatOfTheSettingWhichRuns
   while (job.actual.workers == 2 && job.input.time < 300) TickWithALoss(job);
   TickWithALoss(job);
   ASSERT_EQ(job.writes, 1) << job.events;
-  EXPECT_GE(WindowsByStaleness(job.last)[1], 8) << job.last.status.state;
+  EXPECT_GE(WindowsByStaleness(job.last)[1], 8) << job.last.state;
 }
 
 }  // namespace
