@@ -53,9 +53,9 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
-  app.add_option(
-      "--tuner-history", flags.options.tuner_history,
-      "File that keeps what the tuner learned of finished jobs; similar jobs start from it (default: in memory)");
+  app.add_option("--tuner-history", flags.options.tuner_history,
+                 "File that keeps what the tuner learned of finished jobs; similar jobs start from it (default: in the "
+                 "ConfigMap attune-tuner-history of each namespace)");
   app.add_option("--reconcile-threads", flags.options.reconcile_threads, "Jobs reconciled at the same time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();

@@ -14,7 +14,10 @@ int Explain(const ExplainArguments& arguments, const Target& target) {
   if (!connection.ok()) return Fail(connection.status());
   const auto object = GetJob(*connection->api, connection->key);
   if (!object.ok()) return Fail(object.status());
-  const auto explanation = Explain(api::ParseTrainingJob(*object).job, arguments.model);
+  const api::TrainingJob job = api::ParseTrainingJob(*object).job;
+  const auto saved = GetTuningState(*connection->api, job);
+  if (!saved.ok()) return Fail(saved.status());
+  const auto explanation = Explain(job, *saved, arguments.model);
   if (!explanation.ok()) return Fail(explanation.status());
   const std::string text = arguments.json
                                ? explanation->json.dump(2, ' ', false, kube::Json::error_handler_t::replace) + "\n"

@@ -205,6 +205,29 @@ Table ConditionTable(const api::TrainingJobStatus& status, double now) {
   return table;
 }
 
+// The last of the tuner's changes; `attune explain` has them all, with the reasons.
+Table DecisionTable(const std::vector<api::TuningDecision>& decisions, double now) {
+  Table table{{"", "KIND", "AGE", "FROM", "TO", "EXPECTED", "MEASURED", "OUTCOME"}, {}};
+  for (const api::TuningDecision& decision : decisions) {
+    table.rows.push_back({std::to_string(decision.number), decision.kind, AgeText(decision.time, now), decision.from,
+                          decision.to, decision.expected, decision.measured.empty() ? "-" : decision.measured,
+                          decision.outcome});
+  }
+  return table;
+}
+
+// "1 server, 2 workers: 1.2k updates/s, 3m20s to the goal"
+std::string SettingText(const std::optional<api::TuningSetting>& setting, bool ended) {
+  if (!setting) return "";
+  std::string text = controller::ToString({setting->servers, setting->workers, setting->threads, setting->slack,
+                                           setting->worker_millicores, setting->server_millicores});
+  if (!setting->updates_per_second) return text;
+  text += ": " + api::FormatFigure(*setting->updates_per_second) + " updates/s";
+  if (setting->remaining_seconds && !ended)
+    text += ", " + api::FormatSeconds(*setting->remaining_seconds) + " to the goal";
+  return text;
+}
+
 Table MetricTable(const std::vector<api::MetricStatus>& metrics) {
   Table table{{"NAME", "LAST", "WHERE", "BEST", "WHERE", "REPORTS", "LEFT OUT"}, {}};
   for (const api::MetricStatus& metric : metrics) {
@@ -330,7 +353,11 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Checkpoint", CheckpointText(job.status, now));
   if (job.status.best_checkpoint) Row(text, "Best", ToString(*job.status.best_checkpoint));
   Row(text, "Recovery", RecoveryText(job.status));
-  if (job.status.tuning) Row(text, "Tuning", TuningText(job));
+  if (job.status.tuning) {
+    Row(text, "Tuning", TuningText(job));
+    Row(text, "Setting", SettingText(job.status.tuning->current, HasEnded(job.status)));
+    Row(text, "Best known", SettingText(job.status.tuning->best, HasEnded(job.status)));
+  }
   Row(text, "Coordinator",
       job.status.coordinator +
           (job.status.coordinator_term > 0 ? " (term " + std::to_string(job.status.coordinator_term) + ")" : ""));
@@ -340,6 +367,8 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
     Row(text, "Left out", job.status.result->left_out);
   }
   if (!job.status.metrics.empty()) AddTable(text, "Metrics", MetricTable(job.status.metrics));
+  if (job.status.tuning && !job.status.tuning->decisions.empty())
+    AddTable(text, "Decisions of the tuner", DecisionTable(job.status.tuning->decisions, now));
   AddTable(text, "Conditions", ConditionTable(job.status, now));
   if (const api::Condition* failed = api::FindCondition(job.status, api::kFailed);
       failed != nullptr && failed->status == "True" && failed->message.find('\n') != std::string::npos) {

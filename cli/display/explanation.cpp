@@ -175,7 +175,7 @@ Json HeadJson(const api::TrainingJob& job) {
 
 }  // namespace
 
-StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
+StatusOr<Explanation> Explain(const api::TrainingJob& job, const std::string& saved, bool model) {
   if (!job.status.tuning) {
     const bool off = job.spec.tuning.mode == api::TuningMode::kOff;
     return Error(StatusCode::kFailedPrecondition,
@@ -185,14 +185,14 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
   }
   Explanation explanation{HeadText(job), HeadJson(job)};
   explanation.json["findings"] = Json::array();
-  std::vector<std::string> findings = controller::TuningLoop::FindingsOf(job.status.tuning->state);
+  std::vector<std::string> findings = controller::TuningLoop::FindingsOf(saved);
   if (HasEnded(job.status)) findings.clear();
   if (!findings.empty()) explanation.text += "\nWrong now:\n";
   for (const std::string& finding : findings) {
     explanation.text += "  " + finding + "\n";
     explanation.json["findings"].push_back(finding);
   }
-  const std::vector<tuner::NamedRecord> story = controller::TuningLoop::StoryOf(job.status.tuning->state);
+  const std::vector<tuner::NamedRecord> story = controller::TuningLoop::StoryOf(saved);
   if (story.empty())
     explanation.text += HasEnded(job.status) ? "\nNothing was tried.\n" : "\nNothing was tried so far.\n";
   for (const tuner::NamedRecord& named : story) {
@@ -200,7 +200,7 @@ StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model) {
     explanation.json["decisions"].push_back(ToJson(named, ParseTime(job.status.start_time)));
   }
   if (!model) return explanation;
-  const std::string state = controller::TuningLoop::TunerStateOf(job.status.tuning->state);
+  const std::string state = controller::TuningLoop::TunerStateOf(saved);
   if (state.empty()) {
     explanation.text += "\nThere is no model now: the tuner is not at work.\n";
     return explanation;

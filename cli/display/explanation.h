@@ -13,7 +13,8 @@ struct Explanation {
   kube::Json json;
 };
 
-// `model`: with the speeds and efficiencies it believes in. FailedPrecondition when the job is not tuned.
-StatusOr<Explanation> Explain(const api::TrainingJob& job, bool model);
+// `saved`: what the tuner keeps of the job (GetTuningState of cli/runs/jobs.h). `model`: with the speeds and
+// efficiencies it believes in. FailedPrecondition when the job is not tuned.
+StatusOr<Explanation> Explain(const api::TrainingJob& job, const std::string& saved, bool model);
 
 }  // namespace attune::cli

@@ -16,6 +16,7 @@
 #include "base/os/file_descriptor.h"
 #include "cli/runs/run_store.h"
 #include "operator/api/manifest/yaml.h"
+#include "operator/controller/observe/names.h"
 
 namespace attune::cli {
 namespace {
@@ -139,6 +140,8 @@ void RunKeeper::ReadState(kube::Api& api, const kube::ObjectKey& key, RunState& 
   if (auto pods = GetPods(api, key); pods.ok() && !pods->empty()) state.pods = *std::move(pods);
   if (auto events = api.List(kube::kEvents, {.name_space = key.name_space}); events.ok())
     state.events = std::move(events->items);
+  if (auto record = api.Get(kube::kConfigMaps, {key.name_space, controller::TuningRecordName(key.name)}); record.ok())
+    state.tuning_record = *std::move(record);
 }
 
 Status RunKeeper::SaveAll(const Kept& kept) const {

@@ -62,6 +62,7 @@ class ArchivedApi final : public kube::Api {
       ASSIGN_OR_RETURN(RunState state, LoadState(*text));
       state = Settled(std::move(state), job.outcome == RunOutcome::kRunning ? record_.outcome : job.outcome);
       jobs_.push_back(std::move(state.job));
+      if (state.tuning_record.is_object()) config_maps_.push_back(std::move(state.tuning_record));
       std::move(state.pods.begin(), state.pods.end(), std::back_inserter(pods_));
       std::move(state.events.begin(), state.events.end(), std::back_inserter(events_));
     }
@@ -144,6 +145,7 @@ class ArchivedApi final : public kube::Api {
     if (type == kube::kTrainingJobs) return jobs_;
     if (type == kube::kPods) return pods_;
     if (type == kube::kEvents) return events_;
+    if (type == kube::kConfigMaps) return config_maps_;
     return kNone;
   }
 
@@ -160,7 +162,7 @@ class ArchivedApi final : public kube::Api {
   }
 
   const RunRecord record_;
-  std::vector<Json> jobs_, pods_, events_;
+  std::vector<Json> jobs_, pods_, events_, config_maps_;
 };
 
 }  // namespace

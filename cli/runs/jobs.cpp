@@ -9,6 +9,8 @@
 
 #include "cli/runs/run_record.h"
 #include "operator/api/format.h"
+#include "operator/controller/objects/pods.h"
+#include "operator/controller/objects/tuning_record.h"
 #include "operator/controller/observe/names.h"
 #include "proto/contract.h"
 
@@ -51,6 +53,16 @@ StatusOr<Json> GetJob(kube::Api& api, const kube::ObjectKey& key) {
   }
   return Error(StatusCode::kNotFound, "there is no job " + key.name + " in namespace " + key.name_space +
                                           (known.empty() ? "; it holds none" : "; there are: " + known));
+}
+
+StatusOr<std::string> GetTuningState(kube::Api& api, const api::TrainingJob& job) {
+  const std::string of_status = job.status.tuning ? job.status.tuning->state : "";
+  const kube::ObjectKey key{job.name_space, controller::TuningRecordName(job.name)};
+  const auto record = api.Get(kube::kConfigMaps, key);
+  if (record.status().code() == StatusCode::kNotFound) return of_status;
+  if (!record.ok())
+    return Annotate(record.status(), "reading ConfigMap " + key.ToString() + ", which holds what was tried");
+  return controller::IsOwnedBy(*record, job) ? controller::ReadTuningRecord(*record).state : of_status;
 }
 
 bool HasEnded(const api::TrainingJobStatus& status) {

@@ -14,6 +14,10 @@ namespace attune::cli {
 // NotFound names the jobs there are.
 StatusOr<kube::Json> GetJob(kube::Api& api, const kube::ObjectKey& key);
 
+// What the tuner keeps of the job (operator/controller/objects/tuning_record.h), from its ConfigMap, or from the status
+// where an operator of an earlier version left it; "" when there is nothing.
+StatusOr<std::string> GetTuningState(kube::Api& api, const api::TrainingJob& job);
+
 struct JobEvent {
   std::string time;  // RFC 3339, of the last occurrence
   std::string reason, note, object;

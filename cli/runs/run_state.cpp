@@ -40,7 +40,9 @@ std::string SaveState(RunState state) {
   for (Json& event : state.events) DropManagedFields(event);
   if (state.events.size() > RunState::kEventsMax)
     state.events.erase(state.events.begin(), state.events.end() - RunState::kEventsMax);
-  const Json object = {{"format", kFormat}, {"job", state.job}, {"pods", state.pods}, {"events", state.events}};
+  DropManagedFields(state.tuning_record);
+  Json object = {{"format", kFormat}, {"job", state.job}, {"pods", state.pods}, {"events", state.events}};
+  if (state.tuning_record.is_object()) object["tuningRecord"] = std::move(state.tuning_record);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -48,8 +50,8 @@ StatusOr<RunState> LoadState(const std::string& text) {
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || kube::IntegerAt(object, {"format"}) != kFormat || !kube::At(object, {"job"}).is_object())
     return Error(StatusCode::kInvalidArgument, "this is no state of a job that this version of attune can read");
-  return RunState{object["job"], ObjectsAt(object, "pods", kPodsMax),
-                  ObjectsAt(object, "events", RunState::kEventsMax)};
+  return RunState{object["job"], ObjectsAt(object, "pods", kPodsMax), ObjectsAt(object, "events", RunState::kEventsMax),
+                  kube::At(object, {"tuningRecord"})};
 }
 
 std::string StateFile(const std::string& job) { return "state-" + job + ".json"; }

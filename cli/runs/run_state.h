@@ -1,5 +1,5 @@
 // What the API held of a job when it was last looked at, kept in the run directory so that a run that has ended answers
-// as one that runs: the object, its pods and its Events. Pure values; the archived API serves them.
+// as one that runs: the object, its pods, its Events and what the tuner keeps. Pure values; the archived API serves them.
 #pragma once
 
 #include <string>
@@ -14,6 +14,7 @@ namespace attune::cli {
 struct RunState {
   kube::Json job;
   std::vector<kube::Json> pods, events;
+  kube::Json tuning_record = {};  // what the tuner keeps, a ConfigMap; null: there is none
 
   static constexpr size_t kEventsMax = 500;  // the newest
 };

@@ -154,15 +154,23 @@ void PassOn(const PodMove& move, const Observed& observed, Now now, Draft& draft
 }
 
 // What the tuner must not forget: read before it begins, kept before anything follows from it.
-Draft::Needs PlanTuningRecord(const Observed& observed, Draft& draft) {
+Draft::Needs PlanTuningRecord(const Observed& observed, const PlanOptions& options, Draft& draft) {
   const std::string name = TuningRecordName(observed.job.name);
   if (observed.opens_tuning_record) {
     const auto& known = observed.job.status.tuning;
-    draft.Record(OpenTuningRecord{name, known ? known->state : "", "what was tried and learned so far"});
+    draft.Record(OpenTuningRecord{.name = name,
+                                  .moved = known ? known->state : "",
+                                  .reason = "what was tried and learned so far",
+                                  .with_history = options.tuner_history.empty()});
     draft.Requeue(kLookAgain, "the tuner's record");
   }
   if (!observed.tuning || observed.tuning_state == observed.tuning->state) return {};
   return {draft.Record(WriteTuningRecord{name, observed.tuning->state, "the tuner has learned or decided"})};
+}
+
+void PlanTuningHistory(const Observed& observed, Draft& draft) {
+  if (!observed.finished_tuning) return;
+  draft.Create(KeepTuningHistory{*observed.finished_tuning, "similar jobs start from it"});
 }
 
 // `kept`: the setting is on record before it is in the spec, so that a new operator knows who asked for it.
@@ -202,6 +210,7 @@ std::vector<Step> PlanDeletion(const Observed& observed) {
   for (const ObservedPod& pod : observed.pods) {
     if (pod.index >= 0) draft.Remove(pod, std::nullopt, "the job is being deleted");
   }
+  PlanTuningHistory(observed, draft);
   return std::move(draft).Finish();
 }
 
@@ -209,6 +218,7 @@ std::vector<Step> PlanEnded(const Observed& observed, const PlanOptions& options
   Draft draft;
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
   PlanStatus(observed, BuildEndedStatus(observed, now), options, now, draft);
+  PlanTuningHistory(observed, draft);
   PlanEnding(observed, now, draft);
   return std::move(draft).Finish();
 }
@@ -283,7 +293,8 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   const bool naming = !verdict && NeedsSecretName(observed);
   const MoveFacts moves = FactsOfMoves(observed, servers, /*ends=*/verdict || servers.goal_reached || servers.closed);
   if (!naming) progression.move = NextMove(observed, moves, options, now, draft);
-  Draft::Needs kept = PlanTuningRecord(observed, draft);
+  PlanTuningHistory(observed, draft);
+  Draft::Needs kept = PlanTuningRecord(observed, options, draft);
   if (!verdict && !naming) {
     PlanSecret(observed, draft);
     PlanShared(observed, servers, options, now, draft);

@@ -55,6 +55,24 @@ TEST(Description, OfAJobThatHasJustBeenCreated) {
   ExpectGolden(DescriptionText(job, {}, {}, 1'800'000'062), "describe-new.txt");
 }
 
+TEST(Description, ShowsSettingsAndTheLastDecisionsOfTheTuner) {
+  const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "a", "namespace": "default", "creationTimestamp": "2027-01-15T08:00:00Z"},
+    "spec": {"tuning": {"mode": "Auto"}, "workers": {"template": {"spec": {"containers": [{"name": "worker"}]}}}},
+    "status": {"phase": "Running", "tuning": {"stage": "Trying", "message": "trying more workers", "changes": 2,
+      "current": {"servers": 1, "workers": 4, "updatesPerSecond": 150.5, "remainingSeconds": 400},
+      "best": {"servers": 1, "workers": 2, "slack": 0},
+      "decisions": [
+        {"number": 1, "kind": "Trial", "time": "2027-01-15T08:00:30Z", "from": "workers=1", "to": "workers=2",
+         "why": "a first look", "expected": "+30 % (±20 %)", "measured": "+61 % (±4.0 %)", "outcome": "Kept"},
+        {"number": 2, "kind": "Trial", "time": "2027-01-15T08:00:50Z", "from": "workers=2", "to": "workers=4",
+         "why": "it may save 2 min", "expected": "+5.0 % (±18 %)", "outcome": "Open"}]
+}
+}
+})");
+  ExpectGolden(DescriptionText(job, {}, {}, 1'800'000'062), "describe-tuned.txt");
+}
+
 TEST(Description, ShowsWhatPodsHaveAndWhatBecameOfTheirResize) {
   const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
     "metadata": {"name": "a", "namespace": "default", "creationTimestamp": "2027-01-15T08:01:00Z"},

@@ -263,6 +263,39 @@ TEST_F(EndedRun, AnInterruptedRunDoesNotSayThatItRuns) {
   EXPECT_THAT(output_, Not(HasSubstr("30s left")));
 }
 
+// Kept in a ConfigMap of the job while it ran; of a run that an earlier version made, in its status.
+TEST_F(EndedRun, WhatTheTunerDidIsExplainedAfterwards) {
+  WriteEnded(RunOutcome::kSucceeded);
+  const fs::path file = fs::path("attune-runs/toy-1") / StateFile("toy");
+  auto state = LoadState(*ReadFile(file, 1 << 20));
+  ASSERT_TRUE(state.ok());
+  const std::string saved = R"({"story": [{"number": 1, "time": 60, "kind": "trial", "from": {"workers": 1},
+    "to": {"workers": 2}, "incumbent": {"workers": 1}, "why": "a first look", "predicted": {"mean": 0.1,
+    "deviation": 0.05}, "measured": null, "cost_s": 3, "horizon_s": 100, "windows": 0, "outcome": "kept"}]})";
+  state->job["metadata"]["uid"] = "u";
+  state->job["spec"]["tuning"] = {{"mode", "Auto"}};
+  state->job["status"]["tuning"] = {{"stage", "Keeping"}, {"message", "keeping"}, {"changes", 1}};
+  state->tuning_record = {
+      {"apiVersion", "v1"},
+      {"kind", "ConfigMap"},
+      {"metadata",
+       {{"name", "toy-tuning"}, {"namespace", "default"}, {"ownerReferences", {{{"uid", "u"}, {"controller", true}}}}}},
+      {"data", {{"state", saved}}}};
+  const auto expect_told = [&] {
+    ASSERT_TRUE(WriteFileAtomically(file, SaveState(*state)).ok());
+    ASSERT_EQ(Capture([] { return Explain({.job = "toy"}, {}); }), 0) << errors_;
+    EXPECT_THAT(output_, HasSubstr("tried workers=2 (from workers=1): a first look."));
+  };
+  expect_told();
+  state->tuning_record["metadata"]["ownerReferences"][0]["uid"] = "another";
+  ASSERT_TRUE(WriteFileAtomically(file, SaveState(*state)).ok());
+  ASSERT_EQ(Capture([] { return Explain({.job = "toy"}, {}); }), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("Nothing was tried")) << "of another job";
+  state->tuning_record = {};
+  state->job["status"]["tuning"]["state"] = saved;
+  expect_told();
+}
+
 TEST_F(EndedRun, EveryCommandThatLooksAnswersByJobByRunAndByDirectory) {
   WriteEnded(RunOutcome::kLost);
   for (const std::string& name : {std::string("toy"), std::string("toy-1"), std::string("attune-runs/toy-1")}) {

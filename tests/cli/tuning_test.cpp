@@ -144,8 +144,13 @@ TEST(TuningMode, IsReadInAnyCase) {
   EXPECT_FALSE(ParseTuningMode("").has_value());
 }
 
+struct TunedJob {
+  api::TrainingJob job;
+  std::string saved;  // what the tuner keeps
+};
+
 // A job that was tuned for a while: workers help, servers hardly.
-api::TrainingJob Tuned() {
+TunedJob Tuned() {
   tuner::PriorCache priors;
   controller::TuningLoop loop;
   controller::TuningInput input;
@@ -155,7 +160,8 @@ api::TrainingJob Tuned() {
   input.low = {1, 1};
   input.high = {2, 4};
   input.elastic_servers = input.training = input.settled = true;
-  api::TrainingJob job = Job();
+  TunedJob tuned{.job = Job(), .saved = ""};
+  api::TrainingJob& job = tuned.job;
   job.spec.tuning.mode = api::TuningMode::kAuto;
   job.status.start_time = "2027-01-15T08:00:00Z";
   for (int second = 0; second < 120; ++second) {
@@ -167,12 +173,14 @@ api::TrainingJob Tuned() {
       ++input.generation;
     }
     job.status.tuning = output.status;
+    tuned.saved = output.state;
   }
-  return job;
+  return tuned;
 }
 
 TEST(Explain, TellsTheDecisionsInWordsAndNumbers) {
-  const auto explanation = Explain(Tuned(), true);
+  const TunedJob tuned = Tuned();
+  const auto explanation = Explain(tuned.job, tuned.saved, true);
   ASSERT_TRUE(explanation.ok()) << Message(explanation.status());
   EXPECT_THAT(explanation->text, HasSubstr("a: tuning Auto, "));
   EXPECT_THAT(explanation->text, HasSubstr("\n1. At "));
@@ -186,20 +194,19 @@ TEST(Explain, TellsTheDecisionsInWordsAndNumbers) {
   EXPECT_EQ(decision["time"], TimeText(1'800'000'000 + decision["elapsedSeconds"].get<double>()))
       << "as everywhere else";
   EXPECT_EQ(explanation->json["model"].size(), 8U);
-  const auto brief = Explain(Tuned(), false);
+  const auto brief = Explain(tuned.job, tuned.saved, false);
   ASSERT_TRUE(brief.ok());
   EXPECT_FALSE(brief->json.contains("model"));
 }
 
 TEST(Explain, SaysWhatIsWrongNow) {
-  api::TrainingJob job = Tuned();
-  EXPECT_THAT(Explain(job, false)->text, Not(HasSubstr("Wrong now")));
-  EXPECT_EQ(Explain(job, false)->json["findings"], kube::Json::array());
-  kube::Json state = kube::Json::parse(job.status.tuning->state);
+  const TunedJob tuned = Tuned();
+  EXPECT_THAT(Explain(tuned.job, tuned.saved, false)->text, Not(HasSubstr("Wrong now")));
+  EXPECT_EQ(Explain(tuned.job, tuned.saved, false)->json["findings"], kube::Json::array());
+  kube::Json state = kube::Json::parse(tuned.saved);
   state["findings"] =
       R"([{"symptom": "StragglingWorker", "remedy": "MovePod", "node": 1, "text": "worker 1 takes 3 times as long"}])";
-  job.status.tuning->state = state.dump();
-  const auto explanation = Explain(job, false);
+  const auto explanation = Explain(tuned.job, state.dump(), false);
   ASSERT_TRUE(explanation.ok());
   EXPECT_THAT(explanation->text,
               HasSubstr("Wrong now:\n  StragglingWorker: worker 1 takes 3 times as long (asks for: MovePod)\n"));
@@ -208,10 +215,10 @@ TEST(Explain, SaysWhatIsWrongNow) {
 
 TEST(Explain, OfAJobThatHasEndedNothingIsNow) {
   for (const char* phase : {"Succeeded", "Interrupted", "Lost"}) {
-    api::TrainingJob job = Tuned();
+    auto [job, saved] = Tuned();
     job.status.phase = phase;
     if (std::string(phase) == "Succeeded") job.status.conditions.push_back({.type = api::kSucceeded, .status = "True"});
-    const auto explanation = Explain(job, false);
+    const auto explanation = Explain(job, saved, false);
     ASSERT_TRUE(explanation.ok()) << Message(explanation.status());
     for (const char* present : {"Remaining", "Now:", "so far", "Keeping", "Wrong now"})
       EXPECT_THAT(explanation->text, Not(HasSubstr(present))) << phase;
@@ -223,10 +230,10 @@ TEST(Explain, OfAJobThatHasEndedNothingIsNow) {
 }
 
 TEST(Explain, AJobWhoseTuningIsOffStillTellsWhatWasDone) {
-  api::TrainingJob job = Tuned();
+  auto [job, saved] = Tuned();
   job.spec.tuning.mode = api::TuningMode::kOff;
   job.status.tuning->stage = "Off";
-  const auto explanation = Explain(job, false);
+  const auto explanation = Explain(job, saved, false);
   ASSERT_TRUE(explanation.ok()) << Message(explanation.status());
   EXPECT_THAT(explanation->text, HasSubstr("a: tuning Off at "));
   EXPECT_THAT(explanation->text, HasSubstr("\n1. At "));
@@ -239,7 +246,7 @@ TEST(RunDirectory, RunsBesideEachOtherShareWhatTunersLearned) {
 }
 
 TEST(Explain, AJobThatIsNotTunedSaysHowItWouldBe) {
-  const auto explanation = Explain(Job(), false);
+  const auto explanation = Explain(Job(), "", false);
   EXPECT_EQ(explanation.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(Message(explanation.status())), HasSubstr("attune tune auto a"));
 }

@@ -116,7 +116,7 @@ const std::vector<Rule>& Rules() {
         "operator/controller/observe/", "operator/controller/objects/", "operator/controller/members/",
         "operator/controller/plan/", "operator/controller/status/"}},
       {"operator/controller/execute/",
-       {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/", "operator/telemetry/",
+       {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/", "operator/telemetry/", "operator/tuner/",
         "operator/controller/"}},
       // Plan(), a function of all policies.
       {"operator/controller/",

@@ -94,6 +94,10 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 - apiGroups: [""]
   resources: [services]
   verbs: [get, list, watch, create, patch, delete]
+# One per tuned job, for what its tuner must not forget: by name, so neither listed nor watched.
+- apiGroups: [""]
+  resources: [configmaps]
+  verbs: [get, create, patch]
 # One per job, for the token of its processes: made, never read.
 - apiGroups: [""]
   resources: [secrets]

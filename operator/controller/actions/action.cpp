@@ -25,6 +25,7 @@ struct Describer {
   std::string operator()(const WriteTuningRecord& a) const {
     return std::string(kActWriteTuningRecord) + " " + a.name + Why(a.reason);
   }
+  std::string operator()(const KeepTuningHistory& a) const { return kActKeepTuningHistory + Why(a.reason); }
   std::string operator()(const ResizePod& a) const { return "ResizePod " + a.name + Why(a.reason); }
   std::string operator()(const DeletePod& a) const { return "DeletePod " + a.name + Why(a.reason); }
   std::string operator()(const SendDrain& a) const { return "SendDrain " + a.name + Why(a.reason); }

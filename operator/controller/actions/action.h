@@ -93,11 +93,18 @@ struct OpenTuningRecord {
   std::string name;
   std::string moved;
   std::string reason;
+  bool with_history = false;  // and what finished jobs of the namespace have left
 };
 // The same is written as it is now, over what this operator has read or written last and over nothing else.
 struct WriteTuningRecord {
   std::string name;
   std::string state;
+  std::string reason;
+};
+// What the tuner has learned of a job that it works on no longer, for similar ones of the namespace: a
+// tuner::JobHistory of one entry.
+struct KeepTuningHistory {
+  std::string history;
   std::string reason;
 };
 struct WriteStatus {
@@ -120,8 +127,8 @@ struct RequeueAfter {
 
 using Action =
     std::variant<PatchPod, PatchJob, OpenTuningRecord, WriteTuningRecord, WriteStatus, EmitEvent, CreateService,
-                 CreatePodDisruptionBudget, PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy, CreatePod,
-                 ResizePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
+                 CreatePodDisruptionBudget, PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy,
+                 KeepTuningHistory, CreatePod, ResizePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
 // a report about what it needs: it is sent when at least one has succeeded, and says how many have.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/log.h"
+#include "operator/controller/execute/history_store.h"
 #include "operator/controller/objects/job_policy.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
@@ -135,7 +137,22 @@ Status Carrier::CarryOut(const PatchJob& action) {
 }
 
 Status Carrier::CarryOut(const OpenTuningRecord& action) {
-  return TuningStore(api_, kCall, job_, process_, done_.tuning).Open(action.moved);
+  RETURN_IF_ERROR(TuningStore(api_, kCall, job_, process_, done_.tuning).Open(action.moved));
+  if (!action.with_history) return OkStatus();
+  // A tuner that knows of no other job begins as the first one did.
+  StatusOr<tuner::JobHistory> history = HistoryStore(api_, kCall, key_.name_space).Read();
+  if (history.ok()) done_.history = *std::move(history);
+  if (!history.ok())
+    log::Warn("the tuner begins without what it learned of earlier jobs", {{"reason", history.status()}});
+  return OkStatus();
+}
+
+Status Carrier::CarryOut(const KeepTuningHistory& action) {
+  ASSIGN_OR_RETURN(const tuner::JobHistory history, tuner::JobHistory::Load(action.history));
+  for (const tuner::HistoryEntry& entry : history.entries())
+    RETURN_IF_ERROR(HistoryStore(api_, kCall, key_.name_space).Add(entry));
+  done_.finished_tuning.reset();
+  return OkStatus();
 }
 
 Status Carrier::CarryOut(const WriteTuningRecord& action) {

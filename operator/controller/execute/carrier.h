@@ -15,6 +15,7 @@
 #include "operator/kube/api.h"
 #include "operator/kube/events.h"
 #include "operator/telemetry/service.h"
+#include "operator/tuner/records/history.h"
 
 namespace attune::controller {
 
@@ -26,6 +27,8 @@ struct Done {
   bool secret_exists = false;                   // of the job's token
   std::optional<MonotonicTime> policy_seen_at;  // when the job's NetworkPolicy was there for certain
   std::optional<KeptTuning> tuning;             // unset: it has to be read first
+  tuner::JobHistory history;                    // of the namespace, when the record was read
+  std::optional<std::string> finished_tuning;   // that is to be added to it (actions/action.h)
   Expectations expectations;
 };
 
@@ -67,6 +70,7 @@ class Carrier {
   Status CarryOut(const PatchJob& action);
   Status CarryOut(const OpenTuningRecord& action);
   Status CarryOut(const WriteTuningRecord& action);
+  Status CarryOut(const KeepTuningHistory& action);
   Status CarryOut(const ResizePod& action);
   Status CarryOut(const DeletePod& action);
   Status CarryOut(const SendDrain& action);

@@ -30,7 +30,7 @@ struct OperatorOptions {
   // Workers are made without the coordinator's word that all servers have joined when it was not heard for so long.
   Duration begin_unheard_after = std::chrono::seconds(10);
   int reconcile_threads = 2;
-  std::string tuner_history;  // file of what the tuner learned of finished jobs; "": kept in memory only
+  std::string tuner_history;  // file of what the tuner learned of finished jobs; "": a ConfigMap of each namespace
 };
 
 class Operator {

@@ -7,7 +7,7 @@
 
 namespace attune::controller {
 
-Tuners::Tuners(const std::string& history_file) : finished_jobs_(history_file) {
+Tuners::Tuners(const std::string& history_file) : has_file_(!history_file.empty()), finished_jobs_(history_file) {
   const Status read = finished_jobs_.Open();
   if (!read.ok()) log::Warn("the tuner begins without what it learned of earlier jobs", {{"reason", read}});
 }
@@ -17,6 +17,7 @@ void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& opti
   if (!IsTuned(observed)) {
     KeepLocked(memory);
     memory.tuning.reset();
+    observed.finished_tuning = memory.done.finished_tuning;
     return;
   }
   const std::optional<KeptTuning>& kept = memory.done.tuning;
@@ -29,7 +30,7 @@ void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& opti
   observed.tuning_state = kept->record.state;
   if (!memory.tuning) {
     memory.tuning.emplace(kept->record.state);
-    memory.tuning->SetHistory(finished_jobs_.history());
+    memory.tuning->SetHistory(has_file_ ? finished_jobs_.history() : memory.done.history);
   }
   const ServersView servers = ViewServers(observed, options, now);
   const TuningInput input = MakeTuningInput(observed, servers, ViewWorkers(observed, servers, options, now), now);
@@ -38,15 +39,21 @@ void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& opti
   observed.tuning->events = memory.events;
 }
 
-void Tuners::Keep(const JobMemory& memory) {
+void Tuners::Keep(JobMemory& memory) {
   const MutexLock lock(mutex_);
   KeepLocked(memory);
 }
 
-void Tuners::KeepLocked(const JobMemory& memory) {
+void Tuners::KeepLocked(JobMemory& memory) {
   auto summary = memory.tuning ? memory.tuning->Summary() : std::nullopt;
   if (!summary) return;
   summary->job = memory.job_uid;
+  if (!has_file_) {
+    tuner::JobHistory history;
+    history.Add(*std::move(summary));
+    memory.done.finished_tuning = history.Save();
+    return;
+  }
   const Status kept = finished_jobs_.Add(*std::move(summary));
   if (!kept.ok()) log::Warn("what the tuner learned of a job was not kept", {{"reason", kept}});
 }

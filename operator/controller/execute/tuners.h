@@ -14,16 +14,17 @@ namespace attune::controller {
 // Thread-safe; a job's memory belongs to the thread that reconciles it.
 class Tuners {
  public:
-  explicit Tuners(const std::string& history_file);  // "": none
+  explicit Tuners(const std::string& history_file);  // "": a ConfigMap of each namespace
 
   // Lets the job's tuner think about what was observed, and adds what came of it.
   void Step(Observed& observed, JobMemory& memory, const PlanOptions& options, Now now);
-  // What the tuner learned of a job, for jobs like it.
-  void Keep(const JobMemory& memory);
+  // What the tuner learned of a job, for jobs like it, when this process ends.
+  void Keep(JobMemory& memory);
 
  private:
-  void KeepLocked(const JobMemory& memory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void KeepLocked(JobMemory& memory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const bool has_file_;
   Mutex mutex_;  // tuners of all jobs think one after the other: milliseconds each
   tuner::PriorCache priors_ ABSL_GUARDED_BY(mutex_);
   HistoryFile finished_jobs_ ABSL_GUARDED_BY(mutex_);  // what similar jobs start from

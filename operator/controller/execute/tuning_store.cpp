@@ -45,7 +45,7 @@ Status TuningStore::Write(const std::string& state) {
     Keep(*written);
     return OkStatus();
   }
-  if (written.status().code() == StatusCode::kNotFound) return Begin(state);  // somebody has deleted it
+  if (written.status().code() == StatusCode::kNotFound) return Begin(state);  // it was deleted
   if (written.status().code() == StatusCode::kAborted) return Overtaken();
   return Annotate(written.status(), "writing ConfigMap " + key_.ToString());
 }

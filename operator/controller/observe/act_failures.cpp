@@ -60,6 +60,10 @@ bool IsAboutTuningRecord(const BlockedAct& act) {
   return act.identity.starts_with(kActOpenTuningRecord) || act.identity.starts_with(kActWriteTuningRecord);
 }
 
+bool IsAboutTuner(const BlockedAct& act) {
+  return IsAboutTuningRecord(act) || act.identity.starts_with(kActKeepTuningHistory);
+}
+
 bool ActFailures::MayTry(const std::string& kind, const std::string& identity, MonotonicTime now) const {
   const auto paused = kinds_.find(kind);
   if (paused != kinds_.end() && now < paused->second.paused_until) return false;

@@ -27,6 +27,8 @@ struct BlockedAct {
 
 // What the tuner must not forget cannot be read or written: the job keeps its setting, and nothing else waits.
 bool IsAboutTuningRecord(const BlockedAct& act);
+// That, or what similar jobs would start from.
+bool IsAboutTuner(const BlockedAct& act);
 
 class ActFailures {
  public:

@@ -127,6 +127,7 @@ inline constexpr char kEventExpired[] = "Expired";
 
 inline constexpr char kActOpenTuningRecord[] = "OpenTuningRecord";
 inline constexpr char kActWriteTuningRecord[] = "WriteTuningRecord";
+inline constexpr char kActKeepTuningHistory[] = "KeepTuningHistory";
 
 enum class RoleName { kServer, kWorker };
 

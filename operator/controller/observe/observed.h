@@ -119,6 +119,7 @@ struct Observed {
   std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
   bool opens_tuning_record = false;                // it waits for what an operator before this one has kept
   std::optional<std::string> tuning_state;         // what is kept of it, as this process knows; unset: not known
+  std::optional<std::string> finished_tuning;      // what similar jobs may start from, until it is kept
   std::vector<BlockedAct> blocked;                 // what is refused to this operator and people must know of
   std::optional<MonotonicTime> status_written_at;  // in this process' life
 };

@@ -14,8 +14,8 @@ struct PlanOptions {
   std::string image_pull_policy = "IfNotPresent";
   std::string default_model_claim;  // "": an emptyDir per pod
   std::string telemetry_address;    // host:port given to sidecars
-  std::string tuner_history;        // file of what the tuner learned of finished jobs; "": kept in memory only
-  bool job_policies = false;        // a NetworkPolicy per job (job_policy.h)
+  std::string tuner_history;  // file of what the tuner learned of finished jobs; "": a ConfigMap of each namespace
+  bool job_policies = false;  // a NetworkPolicy per job (job_policy.h)
   // How often a job's NetworkPolicy is created, should it be gone: one that was deleted comes back within this time.
   Duration policy_renewal = std::chrono::minutes(10);
   kube::Json policy_metrics_from = kube::Json::array();  // peers who may read the metrics of jobs; empty: all

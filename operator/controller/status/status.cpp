@@ -97,7 +97,7 @@ void SetReady(const Observed& observed, const Readiness& servers, const Readines
   SetCondition(status, api::kServersReady, servers.ready, servers.reason, servers.message, generation, now.wall);
   SetCondition(status, api::kWorkersReady, workers.ready, workers.reason, workers.message, generation, now.wall);
   const auto taken = std::ranges::find_if(observed.blocked, [](const BlockedAct& act) {
-    return act.reason == std::string_view(kReasonNameTaken) && !IsAboutTuningRecord(act);
+    return act.reason == std::string_view(kReasonNameTaken) && !IsAboutTuner(act);
   });
   if (taken != observed.blocked.end()) {
     SetCondition(status, api::kReady, false, kReasonNameTaken, taken->message, generation, now.wall);

@@ -28,6 +28,10 @@ class History {
         servers_(static_cast<int>(random_.Between(1, 3))),
         rig_(servers_, static_cast<int>(random_.Between(1, 4))) {
     fault_rate_ = random_.Chance(0.2) ? 0 : random_.Uniform() * 0.4;
+    if (random_.Chance(0.5)) {
+      const kube::Json tuned = {{"spec", {{"tuning", {{"mode", "Auto"}}}}}};
+      EXPECT_TRUE(rig_.real.Patch(kube::kTrainingJobs, {"default", "j"}, kube::PatchType::kMerge, tuned).ok());
+    }
     rig_.api.SetJudge([this](const ApiCall&) { return AnyFault(); });
   }
 
@@ -136,7 +140,8 @@ class History {
     rig_.DeleteJob();
     rig_.Run(seconds(60));
     EXPECT_THAT(rig_.PodNames(), testing::IsEmpty());
-    for (const kube::ResourceType& type : {kube::kServices, kPodDisruptionBudgets, kSecrets, kNetworkPolicies}) {
+    for (const kube::ResourceType& type :
+         {kube::kServices, kube::kConfigMaps, kPodDisruptionBudgets, kSecrets, kNetworkPolicies}) {
       EXPECT_TRUE(rig_.real.List(type, {})->items.empty()) << type.kind;
     }
   }
