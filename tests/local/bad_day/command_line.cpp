@@ -139,7 +139,7 @@ const Case kCases[] = {
     Refused("something that the tuner cannot be asked", {"tune", "fast", "toy"},
             {"\"fast\" is nothing that the tuner does", "off, recommend, initial, inplaceonly, auto"}),
     Refused("a knob that does not exist", {"tune", "pin", "speed=2", "toy"},
-            {"\"speed\" cannot be pinned; servers, workers, threads and slack can"}),
+            {"\"speed\" cannot be pinned; servers, workers, threads, slack, worker-cpu and server-cpu can"}),
     Refused("a knob that does not exist, to be freed", {"tune", "unpin", "toy", "toy"}, {"cannot both be the job"}),
     Refused("a number of servers that is none, to be pinned", {"tune", "pin", "toy", "servers=x"},
             {"\"x\" is no number of servers"}),
