@@ -56,7 +56,7 @@ TEST(Description, OfAJobThatHasJustBeenCreated) {
 }
 
 TEST(Description, ShowsSettingsAndTheLastDecisionsOfTheTuner) {
-  const kube::Json job = kube::Json::parse(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
+  const kube::Json job = kube::Json::parse(R"json({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
     "metadata": {"name": "a", "namespace": "default", "creationTimestamp": "2027-01-15T08:00:00Z"},
     "spec": {"tuning": {"mode": "Auto"}, "workers": {"template": {"spec": {"containers": [{"name": "worker"}]}}}},
     "status": {"phase": "Running", "tuning": {"stage": "Trying", "message": "trying more workers", "changes": 2,
@@ -66,10 +66,7 @@ TEST(Description, ShowsSettingsAndTheLastDecisionsOfTheTuner) {
         {"number": 1, "kind": "Trial", "time": "2027-01-15T08:00:30Z", "from": "workers=1", "to": "workers=2",
          "why": "a first look", "expected": "+30 % (±20 %)", "measured": "+61 % (±4.0 %)", "outcome": "Kept"},
         {"number": 2, "kind": "Trial", "time": "2027-01-15T08:00:50Z", "from": "workers=2", "to": "workers=4",
-         "why": "it may save 2 min", "expected": "+5.0 % (±18 %)", "outcome": "Open"}]
-}
-}
-})");
+         "why": "it may save 2 min", "expected": "+5.0 % (±18 %)", "outcome": "Open"}]}}})json");
   ExpectGolden(DescriptionText(job, {}, {}, 1'800'000'062), "describe-tuned.txt");
 }
 

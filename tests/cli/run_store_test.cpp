@@ -281,19 +281,19 @@ TEST_F(EndedRun, WhatTheTunerDidIsExplainedAfterwards) {
       {"metadata",
        {{"name", "toy-tuning"}, {"namespace", "default"}, {"ownerReferences", {{{"uid", "u"}, {"controller", true}}}}}},
       {"data", {{"state", saved}}}};
-  const auto expect_told = [&] {
+  const auto expect_known = [&] {
     ASSERT_TRUE(WriteFileAtomically(file, SaveState(*state)).ok());
     ASSERT_EQ(Capture([] { return Explain({.job = "toy"}, {}); }), 0) << errors_;
     EXPECT_THAT(output_, HasSubstr("tried workers=2 (from workers=1): a first look."));
   };
-  expect_told();
+  expect_known();
   state->tuning_record["metadata"]["ownerReferences"][0]["uid"] = "another";
   ASSERT_TRUE(WriteFileAtomically(file, SaveState(*state)).ok());
   ASSERT_EQ(Capture([] { return Explain({.job = "toy"}, {}); }), 0) << errors_;
   EXPECT_THAT(output_, HasSubstr("Nothing was tried")) << "of another job";
   state->tuning_record = {};
   state->job["status"]["tuning"]["state"] = saved;
-  expect_told();
+  expect_known();
 }
 
 TEST_F(EndedRun, EveryCommandThatLooksAnswersByJobByRunAndByDirectory) {

@@ -11,7 +11,7 @@
 
 namespace attune::controller {
 
-// What this process knows to be kept: read from the API server, or written there, by nobody else since.
+// What this process knows to be kept: read from the API server or written there, and not by another process since.
 struct KeptTuning {
   std::string uid, resource_version;  // of the object
   TuningRecord record;

@@ -80,15 +80,15 @@ api::TuningSetting TuningLoop::Describe(const JobSetting& setting) const {
 }
 
 void TuningLoop::Describe() {
-  told_decisions_ = DecisionsOf(state_);
-  told_current_.reset();
-  told_best_.reset();
+  shown_decisions_ = DecisionsOf(state_);
+  shown_current_.reset();
+  shown_best_.reset();
   if (!tuner_) return;
   // While it moves, the job runs on at the setting that it leaves.
   const bool moves = stage_ == Stage::kMoving;
-  told_current_ = Describe(!moves ? here_ : running_.servers > 0 ? running_ : from_);
+  shown_current_ = Describe(!moves ? here_ : running_.servers > 0 ? running_ : from_);
   if (!tuner_->records().empty() || remaining_)
-    told_best_ = Describe(FromSetting(tuner_->space(), tuner_->Incumbent()));
+    shown_best_ = Describe(FromSetting(tuner_->space(), tuner_->Incumbent()));
 }
 
 void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) const {
@@ -123,11 +123,11 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
     status.remaining_high = remaining_->high;
   }
   status.changes = changes_;
-  if (told_current_) status.current = told_current_;
+  if (shown_current_) status.current = shown_current_;
   // Once it has finished, a user may have chosen another setting.
   if (stage_ == Stage::kDone && input.wanted != here_) status.current = Shown(input.wanted);
-  status.best = told_best_;
-  status.decisions = told_decisions_;
+  status.best = shown_best_;
+  status.decisions = shown_decisions_;
   output.state = state_;
 }
 

@@ -117,8 +117,8 @@ class TuningLoop {
   std::optional<tuner::Remaining> remaining_;
   std::optional<JobSetting> recommended_;
   // For people, as of what was saved last.
-  std::optional<api::TuningSetting> told_current_, told_best_;
-  std::vector<api::TuningDecision> told_decisions_;
+  std::optional<api::TuningSetting> shown_current_, shown_best_;
+  std::vector<api::TuningDecision> shown_decisions_;
   std::optional<double> unsettled_since_;
   JobHealth health_;  // begins again with a new operator: what is still wrong is found again
   std::string findings_ = "[]";

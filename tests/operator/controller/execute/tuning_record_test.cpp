@@ -281,11 +281,11 @@ TEST(TuningRecord, AWriteWhoseAnswerIsLostForgetsNothing) {
 TEST(TuningRecord, ADeletedRecordIsMadeAgainWithAllThatWasLearned) {
   TunedRig rig;
   rig.Train(120, [&] { return rig.Begun() >= 2; });
-  const size_t told = TuningLoop::StoryOf(rig.State()).size();
-  ASSERT_GE(told, 1U);
+  const size_t known = TuningLoop::StoryOf(rig.State()).size();
+  ASSERT_GE(known, 1U);
   ASSERT_TRUE(rig.real.Delete(kube::kConfigMaps, kRecord).ok());
   rig.Train(120, [&] { return !rig.State().empty(); });
-  EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), told);
+  EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), known);
 }
 
 // A user's change that the cache does not show yet is not undone by a decision that was made without it.
@@ -324,9 +324,9 @@ TEST(TuningRecord, WhatAnEarlierVersionLeftInTheStatusIsMovedWhereverTheOperator
     SCOPED_TRACE("dies at call " + std::to_string(at));
     TunedRig rig;
     rig.Train(120, [&] { return rig.Begun() >= 2; });
-    const size_t told = TuningLoop::StoryOf(rig.State()).size();
+    const size_t known = TuningLoop::StoryOf(rig.State()).size();
     const uint64_t begun = rig.Begun();
-    ASSERT_GE(told, 1U);
+    ASSERT_GE(known, 1U);
     MakeOld(rig);
     int calls = 0;
     rig.api.SetJudge([&](const ApiCall& call) -> std::optional<Fault> {
@@ -335,7 +335,7 @@ TEST(TuningRecord, WhatAnEarlierVersionLeftInTheStatusIsMovedWhereverTheOperator
       return Fault{.carried_out = at % 2 == 0, .operator_dies = true};
     });
     rig.Train(15);
-    EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), told);
+    EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), known);
     EXPECT_GE(rig.Begun(), begun);
     EXPECT_EQ(rig.Status().tuning->state, "") << "moved";
     EXPECT_THAT(rig.Status().tuning->decisions, Not(IsEmpty()));
@@ -366,15 +366,15 @@ TEST(TuningRecord, OfTwoTheNewerOneCounts) {
 TEST(TuningRecord, ATunerThatIsOffTouchesNothingAndContinuesLater) {
   TunedRig rig;
   rig.Train(120, [&] { return rig.Begun() >= 2; });
-  const size_t told = TuningLoop::StoryOf(rig.State()).size();
+  const size_t known = TuningLoop::StoryOf(rig.State()).size();
   MakeOld(rig);
   rig.SetSpec({{"tuning", {{"mode", "Off"}}}});
   rig.Train(5);
   EXPECT_TRUE(rig.Record().is_null()) << "no job that is not tuned has one";
-  EXPECT_EQ(TuningLoop::StoryOf(rig.Status().tuning->state).size(), told);
+  EXPECT_EQ(TuningLoop::StoryOf(rig.Status().tuning->state).size(), known);
   rig.SetSpec({{"tuning", {{"mode", "Auto"}}}});
   rig.Train(10);
-  EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), told);
+  EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), known);
   EXPECT_EQ(rig.Status().tuning->state, "");
 }
 
