@@ -3,10 +3,10 @@
 // uid of its owner, and what was written about a job no newer than the one in hand:
 //
 //   state        what controller::TuningLoop saves
-//   generation   of the job that it was written about: a job in a cache that is older waits for the cache
-//   writer       the process that wrote it, drawn at random: a write that was overtaken is known from another's
+//   generation   of the job that it was written about: a cache that shows an older one is waited for
+//   writer       the process that wrote it, drawn at random: by it a late write of its own is known from another's
 //
-// The values are read from the API server itself, never from a cache, and each write names the version that it replaces.
+// The values are read from the API server itself, never from a cache; each write names the version that it replaces.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// A job under the real Executor that is tuned while it trains by a table: two workers make the most steps. Pods start when
-// they are made and leave when they are asked to.
+// A job under the real Executor that is tuned while it trains by a table: two workers make the most steps. Pods start
+// when they are made and leave when they are asked to.
 #pragma once
 
 #include <functional>
