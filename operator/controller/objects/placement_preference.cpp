@@ -33,6 +33,18 @@ Json PodsOf(const api::TrainingJob& job, const char* role) {
   return {{"matchLabels", std::move(labels)}};
 }
 
+// kube-scheduler spreads the pods of a Service by itself, and that weighs as much as a preferred machine or as pods to
+// be near to. It does not where a pod states how it is to be spread: among pods that there are none of, all machines
+// are equal.
+void LeaveUnspread(Json& spec) {
+  if (!kube::At(spec, {"topologySpreadConstraints"}).empty()) return;
+  spec["topologySpreadConstraints"] =
+      Json::array({{{"maxSkew", 1},
+                    {"topologyKey", "kubernetes.io/hostname"},
+                    {"whenUnsatisfiable", "ScheduleAnyway"},
+                    {"labelSelector", {{"matchLabels", {{contract::kLabelJobUid, "none"}}}}}}});
+}
+
 void AddNear(Json& spec, const api::TrainingJob& job, const char* role, int weight) {
   Json term = {{"topologyKey", job.spec.placement.topology_key}, {"labelSelector", PodsOf(job, role)}};
   ListAt(spec["affinity"], "podAffinity").push_back({{"weight", weight}, {"podAffinityTerm", std::move(term)}});
@@ -56,6 +68,7 @@ void AddSpread(Json& spec, const api::TrainingJob& job, RoleName role) {
 
 void AddPreference(Json& pod, const PlacementPreference& preference) {
   if (preference.to.empty() && preference.away_from.empty()) return;
+  if (!preference.to.empty()) LeaveUnspread(pod["spec"]);
   Json& terms = ListAt(pod["spec"]["affinity"], "nodeAffinity");
   if (!preference.to.empty()) terms.push_back(MachineTerm("In", preference.to));
   if (!preference.away_from.empty()) terms.push_back(MachineTerm("NotIn", preference.away_from));
@@ -66,11 +79,14 @@ void AddPlacement(Json& spec, const api::TrainingJob& job, RoleName role) {
   const api::Placement& placement = job.spec.placement;
   if (role == RoleName::kServer) {
     if (placement.servers == ServerPlacement::kSpread) AddSpread(spec, job, role);
+    if (placement.servers == ServerPlacement::kPack || placement.servers == ServerPlacement::kWithWorkers)
+      LeaveUnspread(spec);
     if (placement.servers == ServerPlacement::kPack) AddNear(spec, job, nullptr, kNearWeight);
     if (placement.servers == ServerPlacement::kWithWorkers) AddNear(spec, job, contract::kRoleWorker, kNearWeight);
     return;
   }
   if (placement.workers == WorkerPlacement::kSpread) AddSpread(spec, job, role);
+  if (placement.workers == WorkerPlacement::kPack) LeaveUnspread(spec);
   if (placement.workers == WorkerPlacement::kPack) AddNear(spec, job, nullptr, kNearWeight);
   if (placement.servers == ServerPlacement::kWithWorkers) AddNear(spec, job, contract::kRoleServer, kFollowWeight);
 }

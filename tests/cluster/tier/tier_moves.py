@@ -111,7 +111,8 @@ def register(check, namespace):
             apart.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 240},
                                   "servers": {"replicas": 2, "template": prefer(server_template(), far)},
                                   "workers": {"replicas": 2, "template": prefer(apart.example()["spec"]["workers"]["template"], near)},
-                                  "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"pinned": 2}, "workers": {"pinned": 2}}})
+                                  "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"pinned": 2}, "workers": {"pinned": 2},
+                                             "findings": {"straggler": "Report"}}})
             apart.await_("training", 90, lambda state: rate(apart) > 0)
             expect(nodes_of(apart, "server") == [far, far] and nodes_of(apart, "worker") == [near, near],
                    f"servers on {nodes_of(apart, 'server')}, workers on {nodes_of(apart, 'worker')}")
