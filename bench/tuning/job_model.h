@@ -53,8 +53,8 @@ struct JobModel {
   std::function<bool(const Point&)> allowed = [](const Point&) { return true; };
   // Of jobs whose limits of CPU are knobs; their speed does not drift.
   std::function<CpuTruth(const Point&)> cpu;
-  // Of jobs that say it; programs count a part of what they do for messages as computing, and the use of CPU by a server
-  // is not quite the time in which it serves.
+  // Of jobs that say it; programs count a part of what they do for messages as computing, and the use of CPU by a
+  // server is not quite the time in which it serves.
   std::function<TimeTruth(const Point&)> times;
   double messages_counted = 0.5, busy_bias = 1;
   int servers_max = kServersMax, workers_max = kWorkersMax, threads_max = kThreadsMax;  // 1 thread: no knob

@@ -1,5 +1,6 @@
 // What the API held of a job when it was last looked at, kept in the run directory so that a run that has ended answers
-// as one that runs: the object, its pods, its Events and what the tuner keeps. Pure values; the archived API serves them.
+// as one that runs: the object, its pods, its Events and what the tuner keeps. Pure values; the archived API serves
+// them.
 #pragma once
 
 #include <string>

@@ -106,8 +106,8 @@ struct Report {
   std::optional<double> worker_memory;
   // Means over the pods: share of the time that a quota of CPU held them up, and use as a share of their limit.
   std::optional<double> worker_throttled, worker_cpu, server_throttled, server_cpu;
-  // Means over the pods: share of a worker's time in which it computes rather than waits (for rows, messages, the pace),
-  // and of a server's time in which it serves.
+  // Means over the pods: share of a worker's time in which it computes rather than waits (for rows, messages, the
+  // pace), and of a server's time in which it serves.
   std::optional<double> worker_compute, server_busy;
   bool during_change = false;
 };

@@ -224,7 +224,8 @@ class MoveFollower {
       const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(now_.wall - *since).count();
       next.message += " in " + std::to_string(std::max<int64_t>(seconds, 0)) + " s";
     }
-    if (!move_.to.empty() && move_.to != to.node) next.message += "; " + move_.to + " was preferred, and the scheduler chose otherwise";
+    if (!move_.to.empty() && move_.to != to.node)
+      next.message += "; " + move_.to + " was preferred, and the scheduler chose otherwise";
     if (!move_.why.empty()) next.message += "; " + move_.why;
     return next;
   }

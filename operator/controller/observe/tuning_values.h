@@ -33,8 +33,8 @@ struct NodeFigures {
   double step_seconds = 0;  // mean, of workers, without waiting for the pace
   double wait_share = 0;    // of its time, of workers: waiting for rows
   double throttled = 0;     // share of its time that its quota of CPU held it up
-  // Share of its time in which a worker computes, or a server serves, by the CPU time of what is one thread for the most
-  // part; absent: not reported.
+  // Share of its time in which a worker computes, or a server serves, by the CPU time of what is one thread for the
+  // most part; absent: not reported.
   std::optional<double> at_work;
 };
 

@@ -1,5 +1,5 @@
-// What the tuner's loop says of itself in the job's status, for people. It follows what is saved, so that it changes when
-// that does and not with the clock.
+// What the tuner's loop says of itself in the job's status, for people. It follows what is saved, so that it changes
+// when that does and not with the clock.
 #include <nlohmann/json.hpp>
 
 #include "operator/controller/observe/text.h"

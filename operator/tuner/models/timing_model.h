@@ -1,4 +1,4 @@
-// What processes do with their time tells what a search has to find out by trials: workers that compute nearly all of
+// What processes do with their time shows what a search has to find out by trials: workers that compute nearly all of
 // it gain from more workers, workers that wait for busy servers from more servers, and where both are idle something
 // else holds them up. Readings of the settings that a job has run at, smoothed; a job's prior is made from the random
 // models that agree with them (structural_prior.h). Source: docs/tuner.md#how-it-decides, 1.

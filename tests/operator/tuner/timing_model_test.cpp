@@ -1,5 +1,5 @@
-// What processes do with their time: readings as they are kept, the prior that is made from them, and a tuner that is
-// told the truth, nothing, or a lie.
+// What processes do with their time: readings as they are kept, the prior that is made from them, and a tuner that
+// reads the truth, nothing, or a lie.
 #include "operator/tuner/models/timing_model.h"
 
 #include <gtest/gtest.h>
@@ -189,8 +189,8 @@ TEST(TimingTunerTest, TruthHelpsAtOnceAndALieIsOverruled) {
     lie += Loss(space, job.model, priors, 1, liar) / kJobs;
     lie_later += Loss(space, job.model, priors, 60, liar) / kJobs;
   }
-  std::cout << "log of the pace at the first look against the best: silent " << none << ", told the truth " << truth
-            << ", told a lie " << lie << "; a lie after 60 windows " << lie_later << '\n';
+  std::cout << "log of the pace at the first look against the best: silent " << none << ", with the truth " << truth
+            << ", with a lie " << lie << "; a lie after 60 windows " << lie_later << '\n';
   EXPECT_LT(truth, none) << "the first look is nearer to the best setting";
   EXPECT_LT(lie_later, 0.1) << "what was measured counts more";
 }
