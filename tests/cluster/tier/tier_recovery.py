@@ -125,7 +125,7 @@ def register(check, namespace):
         filled.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 400},
                                "servers": {"replicas": 1, "resources": {"memory": {"target": "160Mi", "max": "1Gi"}}},
                                "workers": {"replicas": 1, "template": template},
-                               "tuning": {"mode": "Auto", "windowSeconds": 1, "servers": {"pinned": 1}, "workers": {"pinned": 1}}})
+                               "tuning": {"mode": "Auto", "windowSeconds": 2, "servers": {"pinned": 1}, "workers": {"pinned": 1}}})
         server = f"{FILLED}-server-0"
         filled.await_("more memory", 200, lambda state: "MemoryRaised" in filled.reasons())
         filled.await_("its limit", 30, lambda state: filled.container(server)["resources"]["limits"]["memory"] not in ("160Mi", None))

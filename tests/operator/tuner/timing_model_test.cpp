@@ -200,8 +200,7 @@ TEST(TimingTunerTest, ANewOperatorContinuesWithWhatWasRead) {
   PriorCache priors;
   Random random(3);
   const RandomModel model(space, SyncMode::Async(), random);
-  auto tuner =
-      Tuner::Create({.space = space.description(), .goal = {.kind = GoalKind::kSteps, .target = 1e6}}, priors);
+  auto tuner = Tuner::Create({.space = space.description(), .goal = {.kind = GoalKind::kSteps, .target = 1e6}}, priors);
   ASSERT_TRUE(tuner.ok());
   const Setting here = {2, 4, 2};
   const TimeShares shares = model.Shares(*space.Find(here));
