@@ -72,6 +72,7 @@ std::string Percent(double share) { return std::to_string(std::lround(100 * shar
 
 std::vector<std::string> KnobNames(const tuner::SearchSpace& space) {
   std::vector<std::string> names;
+  names.reserve(static_cast<size_t>(space.knob_count()));
   for (int k = 0; k < space.knob_count(); ++k) names.push_back(space.knob_name(k));
   return names;
 }

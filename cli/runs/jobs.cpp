@@ -113,7 +113,7 @@ bool IsReadyPod(const Json& pod) {
 }
 
 std::string PodState(const Json& pod) {
-  const std::string phase(StringAt(pod, {"status", "phase"}));
+  std::string phase(StringAt(pod, {"status", "phase"}));
   const Json& containers = At(pod, {"status", "containerStatuses"});
   std::string detail;
   for (const Json& container : containers.is_array() ? containers : Json::array()) {

@@ -141,9 +141,11 @@ Status Carrier::CarryOut(const OpenTuningRecord& action) {
   if (!action.with_history) return OkStatus();
   // A tuner that knows of no other job begins as the first one did.
   StatusOr<tuner::JobHistory> history = HistoryStore(api_, kCall, key_.name_space).Read();
-  if (history.ok()) done_.history = *std::move(history);
-  if (!history.ok())
+  if (history.ok()) {
+    done_.history = *std::move(history);
+  } else {
     log::Warn("the tuner begins without what it learned of earlier jobs", {{"reason", history.status()}});
+  }
   return OkStatus();
 }
 

@@ -18,7 +18,7 @@ Status TuningStore::Open(const std::string& moved) {
   RETURN_IF_ERROR(CheckIsOurs(*present));
   Keep(*present);
   if (TuningLoop::TimeOf(moved) <= TuningLoop::TimeOf(kept_->record.state)) return OkStatus();
-  const Status written = Write(moved);
+  Status written = Write(moved);
   if (!written.ok()) kept_.reset();
   return written;
 }
