@@ -119,8 +119,12 @@ Tuner::Proposal Tuner::BestTrial(const View& view) const {
   const double noise_floor = blocks_.Variance(kMany, 1), noise_per_update = blocks_.Variance(1, 1) - noise_floor;
   const std::vector<double> leads = LeadsToCome(view);
   const double caution = Caution();
+  // Instead of a setting of medium size: what is expected to be much slower is no first look here either.
+  const bool is_first =
+      !timing_.taken().empty() && std::ranges::count_if(view.windows, [](double windows) { return windows > 0; }) <= 1;
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
+    if (is_first && !IsBearable(view, id)) continue;
     if (id == view.incumbent || !space_.MayPropose(id) || view.windows[i] >= kKnownWindows) continue;
     if (OnlyWaits(id, view.incumbent) || OnlyStarves(id, view.incumbent)) continue;
     if (job_.parts.crash_rule && (view.crash[i] > kTrialCrashMax || memory_.Banned(space_, id))) continue;

@@ -148,8 +148,10 @@ TimingModel::Saved LoadTiming(const Json& json, int settings) {
     std::vector<TimeReading> readings;
     for (const Json& r : json.at(name)) {
       readings.push_back({r.at(0).get<int>(), r.at(1).get<double>(), r.at(2).get<double>(), r.at(3).get<double>()});
-      const int setting = readings.back().setting;
-      if (setting < 0 || setting >= settings || readings.size() > TimingModel::kReadingsMax)
+      const TimeReading& last = readings.back();
+      const bool is_share = last.compute <= 1 && last.busy <= 1;  // negative: not measured
+      const bool fits = last.setting >= 0 && last.setting < settings && readings.size() <= TimingModel::kReadingsMax;
+      if (!fits || !is_share || !(last.windows >= 0))
         throw Json::other_error::create(599, "readings of time do not fit the space", nullptr);
     }
     return readings;

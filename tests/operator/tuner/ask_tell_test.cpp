@@ -150,6 +150,28 @@ TEST(AskTellTest, AConversationCanBeExplainedSavedAndContinued) {
   EXPECT_EQ(Answer(other, later), Answer(conversation, later));
 }
 
+TEST(AskTellTest, TimesOfProcessesAreUnderstood) {
+  AskTell conversation;
+  ASSERT_FALSE(conversation.Handle(
+      R"({"type":"start","space":{"knobs":{"servers":[1,4],"workers":[1,8]}},"goal":{"kind":"steps","target":50000},)"
+      R"("window_s":5,"current":{"servers":1,"workers":4}})"));
+  const auto report = [&](int time, const char* times) {
+    EXPECT_FALSE(conversation.Handle(R"({"type":"report","setting":{"servers":1,"workers":4},"time":)" +
+                                     std::to_string(time) + R"(,"seconds":5,"steps":90,)" + times + "}"));
+  };
+  report(5, R"("worker_compute":0.1,"server_busy":0.98)");
+  report(10, R"("worker_compute":null,"server_busy":null)");
+  report(15, R"("worker_compute":1.5)");
+  const Json decision = Answer(conversation, R"({"type":"ask","time":15,"current":{"servers":1,"workers":4}})");
+  EXPECT_THAT(decision["last_ignored"].get<std::string>(), HasSubstr("worker_compute and server_busy must be shares"));
+  EXPECT_GT(decision["setting"]["servers"].get<int>(), 1) << "workers wait for a server that is busy";
+  // A state that was changed by another hand is refused, not believed.
+  Json saved = Json::parse(Answer(conversation, R"({"type":"save"})")["state"].get<std::string>());
+  saved["timing"]["readings"][0][1] = 7;
+  const Json loaded = Answer(conversation, Json({{"type", "load"}, {"state", saved.dump()}}).dump());
+  EXPECT_EQ(loaded["type"], "error");
+}
+
 TEST(AskTellTest, LimitsOfPodsReadingsOfThemAndPricesAreUnderstood) {
   AskTell conversation;
   ASSERT_FALSE(conversation.Handle(

@@ -80,6 +80,7 @@ TEST(TuningInput, FiguresOfNodesAreSharesOfTheirLimits) {
   EXPECT_DOUBLE_EQ(input.server_figures[0].requests, 50);
   EXPECT_DOUBLE_EQ(input.worker_figures[0].step_seconds, 0.25);
   EXPECT_DOUBLE_EQ(input.worker_figures[0].wait_share, 0.6);
+  EXPECT_DOUBLE_EQ(input.worker_figures[0].at_work.value_or(-1), 0.4);
 }
 
 TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
@@ -106,6 +107,31 @@ TEST(TuningInput, ThreadsAreWhatWorkersOfferAndThePaceWhatTheSpecSays) {
   EXPECT_TRUE(input().switches_modes);
   observed.sample.pods = {Worker("w0", now.monotonic, 8, 1, 1)};
   EXPECT_EQ(input().threads_max, 0) << "this program offers none";
+}
+
+// A worker computes when it waits neither for rows nor for the pace; a server serves, as one thread, within its limit.
+TEST(TuningInput, HowMuchOfTheTimeProcessesAreAtWork) {
+  const Now now{.monotonic = MonotonicTime{} + std::chrono::seconds(100)};
+  telemetry::PodSample worker = Worker("w0", now.monotonic, 8, 1, 1), idle = Worker("w1", now.monotonic, 0, 1, 1);
+  worker.window.mutable_worker()->set_pace_wait_seconds(0.4);
+  telemetry::PodSample server = Pod("s0", now.monotonic);
+  server.window.mutable_server()->set_pulls(1);
+  struct Row {
+    const char* name;
+    double cpu_seconds, limit, expected;
+  };
+  const Row rows[] = {
+      {"half of one core", 0.5, 2, 0.5}, {"more than one", 1.5, 2, 1}, {"half of its share", 0.1, 0.2, 0.5}};
+  for (const Row& row : rows) {
+    SCOPED_TRACE(row.name);
+    server.usage.set_window_seconds(1);
+    server.usage.set_cpu_seconds(row.cpu_seconds);
+    server.usage.set_cpu_limit_cores(row.limit);
+    const TuningInput input = InputOf({server, worker, idle}, now);
+    EXPECT_DOUBLE_EQ(input.server_figures.at(0).at_work.value_or(-1), row.expected);
+    EXPECT_NEAR(input.worker_figures.at(0).at_work.value_or(-1), 0.2, 1e-9);
+    EXPECT_FALSE(input.worker_figures.at(1).at_work) << "it makes no steps";
+  }
 }
 
 TEST(TuningInput, PodsCanMoveWhereTheJobHasPodsOnTwoMachines) {
