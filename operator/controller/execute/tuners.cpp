@@ -17,6 +17,7 @@ void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& opti
   if (!IsTuned(observed)) {
     KeepLocked(memory);
     memory.tuning.reset();
+    memory.done.tuning.reset();  // read again should it be tuned again
     observed.finished_tuning = memory.done.finished_tuning;
     return;
   }
@@ -30,7 +31,7 @@ void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& opti
   observed.tuning_state = kept->record.state;
   if (!memory.tuning) {
     memory.tuning.emplace(kept->record.state);
-    memory.tuning->SetHistory(has_file_ ? finished_jobs_.history() : memory.done.history);
+    memory.tuning->SetHistory(has_file_ ? finished_jobs_.history() : std::exchange(memory.done.history, {}));
   }
   const ServersView servers = ViewServers(observed, options, now);
   const TuningInput input = MakeTuningInput(observed, servers, ViewWorkers(observed, servers, options, now), now);

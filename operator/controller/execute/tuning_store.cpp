@@ -55,6 +55,8 @@ Status TuningStore::Write(const std::string& state) {
 Status TuningStore::Overtaken() {
   const std::string what = "writing ConfigMap " + key_.ToString();
   const StatusOr<Json> present = api_.Get(kube::kConfigMaps, key_, call_);
+  if (present.status().code() == StatusCode::kNotFound)
+    return Error(StatusCode::kAborted, what + ": it has been deleted meanwhile");
   if (!present.ok()) return Annotate(present.status(), what);
   const bool is_own = IsOwnedBy(*present, job_) && ReadTuningRecord(*present).writer == writer_;
   if (is_own) {

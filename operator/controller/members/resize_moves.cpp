@@ -12,9 +12,10 @@ bool WaitsForRoom(const ObservedPod& pod) {
   return IsAlive(pod) && (pod.resize.state == ResizeState::kInfeasible || pod.resize.state == ResizeState::kDeferred);
 }
 
-// What is left of the minute.
+// What is left of the minute; all of it where it is not known since when the pod waits.
 Duration TimeLeft(const ObservedPod& pod, Now now) {
-  if (pod.resize.state == ResizeState::kInfeasible || !pod.resize.since) return Duration::zero();
+  if (pod.resize.state == ResizeState::kInfeasible) return Duration::zero();
+  if (!pod.resize.since) return kRoomWait;
   return std::clamp<Duration>(*pod.resize.since + kRoomWait - now.wall, Duration::zero(), kRoomWait);
 }
 

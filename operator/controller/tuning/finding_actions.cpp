@@ -32,16 +32,18 @@ std::string NameOf(RoleName role, int32_t index) { return std::string(ToString(r
 
 std::string Target(const PodMove& move) { return move.to.empty() ? "another machine" : move.to; }
 
-// Until it is taken up: the plan asks for one move at a time.
-PodMove AskAgain(const TuningInput& input, RoleName role, int32_t index) {
+// Until it is taken up: the plan asks for one move at a time. nullopt: it would not be asked for now, because workers
+// run beside the server by now, or because the spec says where pods of the role are to be.
+std::optional<PodMove> AskAgain(const TuningInput& input, RoleName role, int32_t index) {
   if (role == RoleName::kWorker) {
-    return {.role = role, .index = index, .reason = "its steps take longer than the others'"};
+    if (!input.can_move_pods) return std::nullopt;
+    return PodMove{.role = role, .index = index, .reason = "its steps take longer than the others'"};
   }
-  const bool known = input.distant_server && input.distant_server->index == index;
-  return {.role = role,
-          .index = index,
-          .to = known ? input.distant_server->to : "",
-          .reason = "workers wait for rows, and none of them runs on its machine"};
+  if (!input.distant_server || input.distant_server->index != index) return std::nullopt;
+  return PodMove{.role = role,
+                 .index = index,
+                 .to = input.distant_server->to,
+                 .reason = "workers wait for rows, and none of them runs on its machine"};
 }
 
 std::string WhatRemains(RoleName role, bool present) {
@@ -229,7 +231,8 @@ void FindingActions::Follow(const TuningInput& input, Move& move, bool present, 
       move.begun = move.begun || !input.settled;
       if (!move.begun && waited < kAskSeconds) {
         if (!present) return;
-        return output.moves.push_back(AskAgain(input, move.role, move.index));
+        if (auto again = AskAgain(input, move.role, move.index)) output.moves.push_back(*std::move(again));
+        return;
       }
       if (!input.settled && waited < kSettleSeconds) return;
       move.stage = Stage::kMeasuring;

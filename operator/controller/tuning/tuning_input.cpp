@@ -233,7 +233,7 @@ std::string SignatureOf(const api::TrainingJob& job) {
 std::optional<DistantServer> DistantServerOf(const Observed& observed, const ServersView& servers) {
   if (observed.job.spec.placement.servers != api::ServerPlacement::kAny) return std::nullopt;
   const auto move = NextPlacementMove(observed, {.servers = api::ServerPlacement::kWithWorkers},
-                                      {.elastic = servers.elastic, .servers = servers.count, .serving = {}});
+                                      {.elastic = servers.elastic, .servers = servers.wanted, .serving = {}});
   if (!move) return std::nullopt;
   return DistantServer{.index = move->pod->index, .from = move->pod->node, .to = move->to};
 }

@@ -15,27 +15,28 @@ namespace {
 // because the tuner may have been asked later.
 constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
 
-// Over those with a limit of CPU; nothing when there are none.
-std::optional<double> MeanShare(const std::vector<NodeFigures>& nodes, double NodeFigures::*share) {
+// Over the pods of which it is known; nothing when there are none.
+template <typename Value>
+std::optional<double> Mean(const std::vector<NodeFigures>& nodes, Value value) {
   double sum = 0;
   int count = 0;
   for (const NodeFigures& node : nodes) {
-    if (node.cpu <= 0) continue;
-    sum += node.*share;
+    const std::optional<double> known = value(node);
+    if (!known) continue;
+    sum += *known;
     ++count;
   }
   return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
 }
 
+// Without a limit of CPU there is no share of it.
+std::optional<double> MeanShare(const std::vector<NodeFigures>& nodes, double NodeFigures::*share) {
+  return Mean(
+      nodes, [&](const NodeFigures& node) { return node.cpu > 0 ? std::optional<double>(node.*share) : std::nullopt; });
+}
+
 std::optional<double> MeanAtWork(const std::vector<NodeFigures>& nodes) {
-  double sum = 0;
-  int count = 0;
-  for (const NodeFigures& node : nodes) {
-    if (!node.at_work) continue;
-    sum += *node.at_work;
-    ++count;
-  }
-  return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
+  return Mean(nodes, [](const NodeFigures& node) { return node.at_work; });
 }
 
 }  // namespace
@@ -72,8 +73,8 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     std::string key;
     for (const tuner::KnobRange& knob : space.knobs)
       key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
-    // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
     key += ObjectiveKey(input.policy.objective);
+    // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
     if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
     if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
       Retire(output);

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "operator/tuner/models/recent_readings.h"
+
 namespace attune::tuner {
 namespace {
 
@@ -19,11 +21,6 @@ constexpr size_t kEqualsMax = 6;                         // such levels of one l
 
 double CoresOf(const SearchSpace& space, int setting, std::string_view knob) {
   return space.KnobIndex(knob) ? std::max(1e-3, 1e-3 * space.Value(setting, knob, 1000)) : 1;
-}
-
-void Smooth(double& value, const std::optional<double>& reading, double weight) {
-  if (!reading) return;
-  value = value < 0 ? *reading : value + weight * (*reading - value);
 }
 
 // One side of a job: its knobs, and which settings differ in its cores alone.
@@ -128,16 +125,7 @@ class Differencing {
 void CpuModel::Absorb(const SearchSpace& space, int setting, const CpuReading& worker, const CpuReading& server,
                       double updates, double seconds, double windows) {
   if (!worker.use && !worker.throttled && !server.use && !server.throttled) return;
-  const auto known =
-      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.setting == setting; });
-  Entry entry{.setting = setting};
-  if (known != entries_.end()) {
-    entry = *known;
-    entries_.erase(known);
-  } else if (entries_.size() >= kEntriesMax) {
-    entries_.erase(entries_.begin());
-  }
-  entry.windows += windows;
+  Entry& entry = Renew(entries_, setting, windows, kEntriesMax);
   const double weight = std::max(0.2, std::min(1.0, windows / entry.windows));
   const auto absorb = [&](Side& side, const CpuReading& reading, const Role& role) {
     Smooth(side.throttled, reading.throttled, weight);
@@ -149,7 +137,6 @@ void CpuModel::Absorb(const SearchSpace& space, int setting, const CpuReading& w
   };
   absorb(entry.worker, worker, kWorkers);
   absorb(entry.server, server, kServers);
-  entries_.push_back(entry);
 }
 
 std::vector<Difference> CpuModel::Differences(const SearchSpace& space, const std::vector<double>& windows) const {

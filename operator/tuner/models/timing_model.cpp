@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "operator/tuner/models/recent_readings.h"
+
 namespace attune::tuner {
 namespace {
 
 constexpr double kLeastWeight = 0.1;  // of a new reading: what a job does may change
-
-void Smooth(double& value, std::optional<double> reading, double weight) {
-  if (!reading) return;
-  value = value < 0 ? *reading : value + weight * (*reading - value);
-}
 
 // How far a setting has come: what is read of it next is news only when this grows.
 int StageOf(double windows) {
@@ -22,20 +19,10 @@ int StageOf(double windows) {
 
 void TimingModel::Absorb(int setting, std::optional<double> compute, std::optional<double> busy, double windows) {
   if (!compute && !busy) return;
-  const auto known = std::find_if(readings_.begin(), readings_.end(),
-                                  [&](const TimeReading& reading) { return reading.setting == setting; });
-  TimeReading reading{.setting = setting};
-  if (known != readings_.end()) {
-    reading = *known;
-    readings_.erase(known);
-  } else if (readings_.size() >= kReadingsMax) {
-    readings_.erase(readings_.begin());
-  }
-  reading.windows += windows;
+  TimeReading& reading = Renew(readings_, setting, windows, kReadingsMax);
   const double weight = std::max(kLeastWeight, std::min(1.0, windows / reading.windows));
   Smooth(reading.compute, compute, weight);
   Smooth(reading.busy, busy, weight);
-  readings_.push_back(reading);
 }
 
 bool TimingModel::HasNews() const {

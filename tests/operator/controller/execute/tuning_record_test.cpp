@@ -288,6 +288,29 @@ TEST(TuningRecord, ADeletedRecordIsMadeAgainWithAllThatWasLearned) {
   EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), known);
 }
 
+// Written by another and deleted before it is looked at: nothing was refused, so it is tried again at once.
+TEST(TuningRecord, ARecordDeletedWhileItIsLookedAtIsNoRefusal) {
+  TunedRig rig;
+  rig.Train(120, [&] { return rig.Begun() >= 2; });
+  const size_t known = TuningLoop::StoryOf(rig.State()).size();
+  ASSERT_GE(known, 1U);
+  bool deleted = false;
+  rig.api.SetJudge([&](const ApiCall& call) -> std::optional<Fault> {
+    if (deleted || !IsOfRecord(call) || call.verb != "patch") return std::nullopt;
+    deleted = rig.real.Delete(kube::kConfigMaps, kRecord).ok();
+    return Fault{.status = Error(StatusCode::kAborted, "the object has been modified"), .carried_out = false};
+  });
+  rig.Train(120, [&] { return deleted; });
+  ASSERT_TRUE(deleted);
+  std::string stages;
+  rig.Train(5, [&] {
+    stages += rig.Stage() + " ";
+    return !rig.State().empty();
+  });
+  EXPECT_GE(TuningLoop::StoryOf(rig.State()).size(), known) << stages;
+  EXPECT_EQ(stages.find("Unavailable"), std::string::npos) << stages;
+}
+
 // A user's change that the cache does not show yet is not undone by a decision that was made without it.
 TEST(TuningRecord, AChangeOfAUserThatTheCacheDoesNotShowIsNotUndone) {
   TunedRig rig;

@@ -62,6 +62,15 @@ TEST(ResizeMovesTest, OneThatWaitsForRoomHasAMinute) {
   EXPECT_THAT(State(cluster), HasSubstr("Moving: a-worker-1 moves from node-1 to node-2"));
 }
 
+TEST(ResizeMovesTest, OneOfWhichItIsNotKnownSinceWhenItWaitsStays) {
+  FakeCluster cluster = AskedForMore(8);
+  Answer(cluster, "a-worker-1", "Deferred");
+  for (Json& condition : cluster.pod("a-worker-1")["status"]["conditions"]) condition.erase("lastTransitionTime");
+  cluster.Advance(2 * kRoomWait);
+  cluster.Settle();
+  EXPECT_EQ(State(cluster), "");
+}
+
 TEST(ResizeMovesTest, ThePodStaysWhereNothingBetterIs) {
   struct Case {
     const char* name;

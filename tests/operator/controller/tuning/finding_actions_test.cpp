@@ -166,6 +166,24 @@ TEST_F(FindingActionsTest, AServerFarFromTheWorkersIsMovedToThem) {
   EXPECT_EQ(FindingActions::Load(actions_.Save()).Save(), actions_.Save());
 }
 
+TEST_F(FindingActionsTest, AMoveThatWouldNotBeAskedForNowIsNotAskedForAgain) {
+  input_.distant_server = DistantServer{.index = 1, .from = "node-1", .to = "node-2"};
+  starves_ = true;
+  Windows(4);
+  ASSERT_GT(moves_, 0U);
+  input_.distant_server.reset();  // a user has moved it, or has said where servers are to be
+  EXPECT_TRUE(Window().moves.empty());
+
+  straggles_ = true;
+  starves_ = false;
+  actions_ = FindingActions();
+  moves_ = 0;
+  Windows(4);
+  ASSERT_GT(moves_, 0U);
+  input_.can_move_pods = false;
+  EXPECT_TRUE(Window().moves.empty());
+}
+
 TEST_F(FindingActionsTest, OnceAServerNearTheWorkersDidNotHelpNoOtherIsMoved) {
   input_.distant_server = DistantServer{.index = 1, .from = "node-1", .to = "node-2"};
   starves_ = true;
