@@ -38,8 +38,11 @@ inline constexpr char kEnvTokenFile[] = "ATTUNE_TOKEN_FILE";  // projected servi
 inline constexpr char kEnvTlsDirectory[] =
     "ATTUNE_TLS_DIRECTORY";  // tls.crt, tls.key, ca.crt of the job; unset: no TLS
 inline constexpr char kEnvJobTokenFile[] = "ATTUNE_JOB_TOKEN_FILE";  // holds the job's secret; unset: it has none
-inline constexpr char kEnvTransport[] = "ATTUNE_TRANSPORT";          // one of the two below; unset: the first
-inline constexpr char kEnvSharedMemory[] = "ATTUNE_SHARED_MEMORY";   // "off": rows travel over TCP on one machine too
+// How often all processes of the job have been started again; unset: 0. It is part of the secret, so that a process of
+// an earlier attempt, on a machine that was silent meanwhile, cannot reach one of a later one.
+inline constexpr char kEnvAttempt[] = "ATTUNE_ATTEMPT";
+inline constexpr char kEnvTransport[] = "ATTUNE_TRANSPORT";         // one of the two below; unset: the first
+inline constexpr char kEnvSharedMemory[] = "ATTUNE_SHARED_MEMORY";  // "off": rows travel over TCP on one machine too
 // The file whose content becomes the container's termination message (terminationMessagePath).
 inline constexpr char kEnvTerminationLog[] = "ATTUNE_TERMINATION_LOG";
 inline constexpr char kTerminationLogPath[] = "/dev/termination-log";  // unless the template names another one

@@ -43,6 +43,7 @@ constexpr char kFooter[] =
 struct Flags {
   uint32_t servers = 1;
   bool coordinator_here = false;
+  uint32_t term = 1;
   uint64_t epochs = 0;
   uint64_t steps = 0;
   double target_loss = 0;
@@ -117,6 +118,10 @@ void Describe(CLI::App& app, Flags& flags) {
       ->check(WholeNumber(1));
   app.add_option("--items", flags.items, "Items per epoch of data sets that do not say it themselves")
       ->check(WholeNumber(0));
+  app.add_option("--term", flags.term,
+                 "Where the coordinator runs: the term it begins with; above those of the job's processes before")
+      ->capture_default_str()
+      ->check(WholeNumber(1, std::numeric_limits<int32_t>::max()));
   app.add_option("--checkpoints", flags.checkpoints,
                  "Directory for checkpoints; default \"checkpoints\" in $ATTUNE_MODEL_DIRECTORY");
   app.add_option("--lease-items", flags.lease_items, "Items handed to a worker at a time; chosen when not given")
@@ -212,7 +217,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   const std::string models = environment.Optional(contract::kEnvModelDirectory);
   if (flags.checkpoints.empty() && !models.empty()) options.checkpoint_directory = models + "/checkpoints";
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
-  options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
+  options.token = environment.JobToken();
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
   options.encrypted =
       environment.OneOf(contract::kEnvTransport, {contract::kTransportAuthenticated, contract::kTransportEncrypted}) ==
@@ -223,6 +228,7 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
   if (flags.coordinator_here) {
     CoordinatorRuntime::Options coordinator;
     coordinator.core.job_uid = options.job_uid;
+    coordinator.core.term = flags.term;
     coordinator.core.servers = flags.servers;
     coordinator.core.goal = GoalOf(app, flags);
     if (!flags.best_checkpoint.metric.empty()) {

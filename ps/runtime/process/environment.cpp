@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/os/file.h"
+#include "proto/contract.h"
 
 namespace attune::ps {
 namespace {
@@ -63,6 +64,13 @@ uint32_t Environment::RequiredNumber(const char* name) {
     AddProblem(std::string(name) + "='" + text + "' is not a number from 0 to 4294967295");
   }
   return number;
+}
+
+std::string Environment::JobToken() {
+  std::string token = OptionalSecret(contract::kEnvJobTokenFile);
+  const std::string attempt = Optional(contract::kEnvAttempt, "0");
+  if (!token.empty() && attempt != "0") token += "\nattempt " + attempt;
+  return token;
 }
 
 Status Environment::Problems(const std::string& who) const {

@@ -29,6 +29,9 @@ class Environment {
   // Content of the file the variable names, without the line's end; a file that cannot be read is a problem. Empty when
   // not set.
   std::string OptionalSecret(const char* name);
+  // The secret of the job's processes: content of the job's token file, bound to the attempt where it is not the first.
+  // Empty when the job has none.
+  std::string JobToken();
   void AddProblem(const std::string& text) { problems_.push_back(text); }
 
   // OK, or InvalidArgument with every problem noted so far. `who` names the program in the message.

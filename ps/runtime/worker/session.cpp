@@ -239,7 +239,7 @@ StatusOr<SessionOptions> SessionOptions::FromEnvironment() {
   options.bind_address = environment.Optional(contract::kEnvPodIp, options.bind_address);
   options.sidecar_socket = environment.Optional(contract::kEnvSidecarSocket);
   options.model_directory = environment.Optional(contract::kEnvModelDirectory);
-  options.token = environment.OptionalSecret(contract::kEnvJobTokenFile);
+  options.token = environment.JobToken();
   options.tls_directory = environment.Optional(contract::kEnvTlsDirectory);
   options.encrypted =
       environment.OneOf(contract::kEnvTransport, {contract::kTransportAuthenticated, contract::kTransportEncrypted}) ==
