@@ -48,7 +48,7 @@ bool IsOrdinary(const std::string& reason) {
   for (const char* ordinary :
        {kReasonReady, kReasonStarting, kReasonNotReady, kReasonWaitingForServers, kReasonLeaving, kReasonFinished,
         kReasonScaling, kReasonServersJoining, kReasonServersLeaving, kReasonServerReplaced, kReasonCoordinatorMoving,
-        kReasonSwitching, kReasonSettled, kReasonNotHeard}) {
+        kReasonSwitching, kReasonSettled, kReasonNotHeard, kReasonSuspending, kReasonSuspended}) {
     if (reason == ordinary) return true;
   }
   return false;

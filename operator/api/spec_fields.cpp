@@ -303,6 +303,12 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
                                        LENS(spec.run_policy.progress_deadline_seconds)),
                                  600),
                          0, kSecondsMax));
+  fields.push_back(
+      Default(Bound("spec.runPolicy.restartToResize",
+                    "A new size of pods that no machine has room for, and that all pods together would have if they "
+                    "were placed again, is given to them by a restart of the job from a checkpoint.",
+                    LENS(spec.run_policy.restart_to_resize)),
+              false));
   fields.push_back(Default(
       Bound("spec.runPolicy.cleanPods", "Pods removed when the job has ended.", LENS(spec.run_policy.clean_pods)),
       "Running"));
@@ -329,6 +335,12 @@ void AddSpec(std::vector<Field>& fields) {
                                "(OfferThreads); absent: as the program begins. May change during a run.",
                                LENS(spec.worker_threads)),
                          tuner::FindKnob("threads")->low, tuner::FindKnob("threads")->high));
+  fields.push_back(Default(
+      Bound("spec.suspend",
+            "The job writes a checkpoint, gives its pods back, and continues from there in new ones when this is "
+            "false again. One that has not begun makes none. May change during a run; docs/checkpoints.md.",
+            LENS(spec.suspend)),
+      false));
   AddPlacement(fields);
   AddModelAndRunPolicy(fields);
   AddSecurity(fields);

@@ -15,6 +15,7 @@
 #include "operator/api/role_resources.h"
 #include "operator/api/status/data_plane_status.h"
 #include "operator/api/status/move_status.h"
+#include "operator/api/status/suspension_status.h"
 #include "operator/api/status/tuning_status.h"
 #include "operator/api/tuning_policy.h"
 #include "operator/kube/object.h"
@@ -97,6 +98,8 @@ struct RunPolicy {
   CleanPods clean_pods = CleanPods::kRunning;
   // What a job that stands still waits for is restarted after so long; 0: never.
   int64_t progress_deadline_seconds = 600;
+  // The last rung of a new size: all pods are made again from a checkpoint where nothing else gives it to them.
+  bool restart_to_resize = false;
 };
 
 struct Model {
@@ -151,6 +154,7 @@ struct TrainingJobSpec {
   Security security;
   Tuning tuning;
   std::optional<int32_t> worker_threads;  // that each worker computes with; absent: as its program begins
+  bool suspend = false;                   // gives its machines back, and continues from a checkpoint when it is unset
 };
 
 // metav1.Condition.
@@ -266,7 +270,7 @@ struct JobResult {
 struct TrainingJobStatus {
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
-  std::string phase;  // for display, derived from conditions: Pending, Starting, Running, Succeeded, Failed
+  std::string phase;  // for display, derived from conditions: Pending, Starting, Running, Suspended, Succeeded, Failed
   std::string start_time, completion_time;
   RoleStatus servers, workers;
   std::string worker_selector;  // for /scale
@@ -286,6 +290,7 @@ struct TrainingJobStatus {
   std::optional<ReliefStatus> relief;
   std::optional<StandstillStatus> standstill;
   std::optional<MoveStatus> move;
+  std::optional<SuspensionStatus> suspension;
   std::optional<TuningStatus> tuning;
 };
 
@@ -294,6 +299,7 @@ struct TrainingJob {
   int64_t generation = 0;
   std::string checkpoint_request;  // of the annotation attune.dev/checkpoint-request
   std::string move_request;        // of the annotation attune.dev/move; "": none, or withdrawn
+  std::string restart_request;     // of the annotation attune.dev/restart
   bool being_deleted = false;
   TrainingJobSpec spec;
   TrainingJobStatus status;
@@ -350,5 +356,6 @@ inline constexpr char kReconfiguring[] = "Reconfiguring";
 inline constexpr char kProgressing[] = "Progressing";  // steps end; false: whom the job waits for, and since when
 inline constexpr char kBlocked[] = "Blocked";          // something the operator must do is refused to it
 inline constexpr char kTuning[] = "Tuning";            // the tuner looks for a better setting
+inline constexpr char kSuspended[] = "Suspended";      // the job has no pods; spec.suspend, or a restart
 
 }  // namespace attune::api

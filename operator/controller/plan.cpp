@@ -17,10 +17,13 @@
 #include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/server_changes.h"
 #include "operator/controller/plan/servers.h"
+#include "operator/controller/plan/suspension/restart_to_resize.h"
+#include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/plan/verdicts/ending.h"
 #include "operator/controller/plan/verdicts/server_verdicts.h"
 #include "operator/controller/plan/workers.h"
 #include "operator/controller/status/status.h"
+#include "operator/controller/status/suspended.h"
 
 namespace attune::controller {
 namespace {
@@ -30,6 +33,13 @@ constexpr Duration kLookAgain = std::chrono::milliseconds(200);
 void ReleaseAllGoing(const std::vector<ObservedPod>& pods, const std::string& current_job_uid, Draft& draft) {
   for (const ObservedPod& pod : pods) {
     if (pod.index >= 0 && pod.job_uid != current_job_uid && IsBeingDeleted(pod)) draft.Release(pod, "its job is gone");
+  }
+}
+
+// Whatever they do, they do it for no job any more.
+void RemoveEarlier(const Observed& observed, Draft& draft) {
+  for (const ObservedPod& pod : observed.pods) {
+    if (observed.earlier_pods.contains(pod.uid)) draft.Remove(pod, std::nullopt, "the job has begun another attempt");
   }
 }
 
@@ -204,6 +214,17 @@ std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& optio
   return std::move(draft).Finish();
 }
 
+// It has given its machines back, or does so.
+std::vector<Step> PlanWithoutPods(const Observed& observed, const PlanOptions& options, Now now) {
+  Draft draft;
+  ReleaseAllGoing(observed.pods, observed.job.uid, draft);
+  ReleasePods(observed, options, now, draft);
+  const api::TrainingJobStatus next = BuildSuspendedStatus(observed, now, draft);
+  const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
+  ReportSuspension(observed.job.status, next, written, draft);
+  return std::move(draft).Finish();
+}
+
 // The job is going, its pods with it: nothing is made any more, and finalizers of what goes are removed.
 std::vector<Step> PlanDeletion(const Observed& observed) {
   Draft draft;
@@ -271,9 +292,12 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   if (observed.job.being_deleted) return PlanDeletion(observed);
   if (HasEnded(observed.job.status)) return PlanEnded(observed, options, now);
   if (!observed.problems.empty()) return PlanInvalid(observed, options, now);
+  if (IsWithoutPods(observed.job.status) || IsBornSuspended(observed.job))
+    return PlanWithoutPods(observed, options, now);
 
   Draft draft;
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
+  RemoveEarlier(observed, draft);
   ServersView servers = ViewServers(observed, options, now);
   servers.begun = servers.begun || BeginsUnheard(observed, servers, options, now);
   const WorkersView workers = ViewWorkers(observed, servers, options, now);
@@ -288,10 +312,14 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   Directives directives(observed, options, now, draft);
   Progression progression{.coordinator = CoordinatorOf(observed.job.status),
                           .standstill = StandstillOf(observed, options, now),
-                          .move = observed.job.status.move};
+                          .move = observed.job.status.move,
+                          .suspension = observed.job.status.suspension};
+  const bool ends = verdict || servers.goal_reached || servers.closed;
+  progression.suspension = NextSuspension(observed, servers, ends, options, now, directives, draft);
+  const bool stays = !ends && !IsSuspending(observed.job.status);
   // Nothing is made before the name of the job's Secret is on record.
   const bool naming = !verdict && NeedsSecretName(observed);
-  const MoveFacts moves = FactsOfMoves(observed, servers, /*ends=*/verdict || servers.goal_reached || servers.closed);
+  const MoveFacts moves = FactsOfMoves(observed, servers, /*ends=*/!stays);
   if (!naming) progression.move = NextMove(observed, moves, options, now, draft);
   PlanTuningHistory(observed, draft);
   Draft::Needs kept = PlanTuningRecord(observed, options, draft);
@@ -306,9 +334,10 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
-    PlanTuning(observed, std::move(kept), now, draft);
+    if (stays) PlanTuning(observed, std::move(kept), now, draft);
     FollowPlacement(observed, moves, now, draft);
     FollowResizes(observed, moves, now, draft);
+    if (stays && servers.begun) RestartToResize(observed, options, now, draft);
     if (servers.begun) draft.Requeue(LookAgainAt(observed, options, now), "whether steps end");
     if (servers.finished > 0 || servers.goal_reached) {
       draft.Requeue(options.late_workers_grace, "end of the workers that came too late");
@@ -324,6 +353,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   ReportTransitions(observed, next, written, draft);
   ReportMove(observed.job.status.move, next.move, written, draft);
+  ReportSuspension(observed.job.status, next, written, draft);
   ReportStandstill(observed.job.status, next, written, draft);
   ReportCoordinator(observed.job.status, progression.coordinator, written, draft);
   ReportDataPlane(observed.job.status, next, written, draft);

@@ -127,6 +127,27 @@ void AddMove(std::vector<Field>& fields) {
   add("message", "What came of it, or why not.", &MoveStatus::message);
 }
 
+void AddSuspension(std::vector<Field>& fields) {
+  constexpr auto kSuspension = &TrainingJobStatus::suspension;
+  fields.push_back(
+      PartObject("status.suspension",
+                 "The job gives its machines back and continues later, or at once in new pods; or the last "
+                 "time that it did.",
+                 kSuspension));
+  const auto add = [&](const char* name, const char* description, auto member) {
+    fields.push_back(OmitEmpty(PartMember(std::string("status.suspension.") + name, description, kSuspension, member)));
+  };
+  add("state", "Refused, Checkpointing, Releasing, Suspended or Resumed.", &SuspensionStatus::state);
+  add("why", "Why it is asked for.", &SuspensionStatus::why);
+  add("since", "Since when it is in this state, RFC 3339.", &SuspensionStatus::since);
+  add("restarts", "It continues as soon as its pods are gone.", &SuspensionStatus::restarts);
+  add("request", "The last value of the annotation attune.dev/restart that was taken up.", &SuspensionStatus::request);
+  add("attempt", "How often all processes of the job have been started again.", &SuspensionStatus::attempt);
+  add("directory", "Where the checkpoint lies that they begin with.", &SuspensionStatus::directory);
+  add("checkpoint", "Its number.", &SuspensionStatus::checkpoint);
+  add("message", "What it waits for, or why the job is not suspended.", &SuspensionStatus::message);
+}
+
 void AddDataPlane(std::vector<Field>& fields) {
   constexpr auto kSynchronization = &TrainingJobStatus::synchronization;
   fields.push_back(PartObject("status.synchronization", "How workers keep pace now.", kSynchronization));
@@ -177,6 +198,7 @@ void AddDataPlane(std::vector<Field>& fields) {
   fields.push_back(PartMember("status.standstill.pods", "The pods that were restarted then, by numbers of their uids.",
                               kStandstill, &StandstillStatus::pods));
   AddMove(fields);
+  AddSuspension(fields);
   constexpr auto kRelief = &TrainingJobStatus::relief;
   fields.push_back(PartObject("status.relief", "The last hot server that has given shards away.", kRelief));
   fields.push_back(

@@ -11,6 +11,7 @@
 #include "operator/controller/members/resize_moves.h"
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
+#include "operator/controller/observe/attempts.h"
 #include "operator/controller/observe/machines.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/plan/failure.h"
@@ -53,6 +54,7 @@ void Observation::Gather(MonotonicTime listening_since) {
   ObserveMachines();
   ObserveFailuresInARow();
   observed_.sample = from_.store.Sample({key_.name_space, key_.name, observed_.job.uid}, from_.time.Now());
+  SetOtherAttemptsApart(observed_, {from_.time.Now(), from_.time.WallNow()});
   observed_.drain_sent = memory_.done.drain_sent;
   observed_.blocked = memory_.failures.Blocked();
   observed_.status_written_at = memory_.done.status_written_at;
@@ -71,6 +73,7 @@ Status Observation::ReadAgain() {
   ObserveJob(job);
   observed_.pods.clear();
   for (const Json& pod : pods.items) AddPod(pod, observed_.pods);
+  SetOtherAttemptsApart(observed_, {from_.time.Now(), from_.time.WallNow()});
   ObserveNodes();
   ObserveFailuresInARow();
   ObserveLogs();

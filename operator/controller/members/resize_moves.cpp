@@ -48,13 +48,27 @@ void FollowResizes(const Observed& observed, const MoveFacts& facts, Now now, Dr
     }
     const scheduler::Machine* machine = MachineFor(observed, pod);
     if (machine == nullptr) continue;
-    const std::string why = Describe(ShownOf(pod.resize.asked)) + " has no room on " + pod.node;
+    const std::string why = DescribeLackOfRoom(pod);
     if (IsTooSoonAgain(observed, why, now)) {
       draft.Requeue(kMoveRetry, why);
     } else if (RequestMove(observed, pod, machine->name, why, now, draft)) {
       return;
     }
   }
+}
+
+const ObservedPod* PodWithoutRoom(const Observed& observed, Now now) {
+  if (!observed.machines) return nullptr;
+  const auto found = std::ranges::find_if(observed.pods, [&](const ObservedPod& pod) {
+    const bool is_ours = IsWorkerOf(observed, pod) || IsServerOf(observed, pod);
+    return is_ours && WaitsForRoom(pod) && TimeLeft(pod, now) <= Duration::zero() &&
+           MachineFor(observed, pod) == nullptr;
+  });
+  return found == observed.pods.end() ? nullptr : &*found;
+}
+
+std::string DescribeLackOfRoom(const ObservedPod& pod) {
+  return Describe(ShownOf(pod.resize.asked)) + " has no room on " + pod.node;
 }
 
 }  // namespace attune::controller

@@ -3,6 +3,8 @@
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/placement_preference.h"
 #include "operator/controller/objects/pod_resources.h"
+#include "operator/controller/objects/server_arguments.h"
+#include "operator/controller/observe/attempts.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
@@ -96,6 +98,9 @@ void AddSecurity(Json& container, const TrainingJob& job) {
         Variable(contract::kEnvJobTokenFile,
                  std::string(contract::kJobTokenDirectory) + "/" + contract::kJobTokenFile));
   }
+  if (const int64_t attempt = AttemptOf(job.status); attempt > 0) {
+    Put(Array(container, "env"), "name", Variable(contract::kEnvAttempt, std::to_string(attempt)));
+  }
   if (job.spec.security.transport == api::Transport::kEncrypted) {
     Put(Array(container, "env"), "name", Variable(contract::kEnvTransport, contract::kTransportEncrypted));
   }
@@ -171,53 +176,6 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
   }
   containers.push_back({{"name", ToString(role)}});
   return containers.back();
-}
-
-Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
-  Json arguments = Json::array({"--servers", std::to_string(servers)});
-  const api::Checkpoint& checkpoint = job.spec.checkpoint;
-  const std::string& host = job.status.coordinator;
-  const bool coordinator_here = host.empty() ? index == 0 : host == PodName(job.name, RoleName::kServer, index);
-  const auto add = [&](const char* flag, const auto& value) {
-    arguments.push_back(flag);
-    arguments.push_back(value);
-  };
-  if (!checkpoint.directory.empty()) add("--checkpoints", checkpoint.directory);
-  add("--checkpoints-retained", std::to_string(checkpoint.keep));  // any server may run the coordinator later
-  if (!coordinator_here) return arguments;
-  arguments.push_back("--coordinator-here");  // which is the one that knows goal and data
-  if (!checkpoint.resume_from.empty()) {
-    add("--load", checkpoint.resume_from);
-    if (checkpoint.resume_at == api::ResumeAt::kBest) arguments.push_back("--load-best");
-  }
-  if (!checkpoint.best.metric.empty()) {
-    add("--best-checkpoint", checkpoint.best.metric);
-    if (checkpoint.best.direction == api::Direction::kMaximize) arguments.push_back("--best-maximize");
-  }
-  const api::Goal& goal = job.spec.goal;
-  if (goal.epochs) add("--epochs", std::to_string(*goal.epochs));
-  if (goal.steps) add("--steps", std::to_string(*goal.steps));
-  if (goal.target_loss) add("--target-loss", Json(*goal.target_loss).dump());  // shortest text that reads back the same
-  if (goal.max_duration_seconds) add("--max-duration", std::to_string(*goal.max_duration_seconds));
-  if (const api::TargetMetric& target = goal.target_metric; !target.name.empty()) {
-    add("--target-metric", target.name);
-    add("--target-value", Json(target.value.value_or(0)).dump());
-    if (target.direction == api::Direction::kMaximize) arguments.push_back("--target-maximize");
-  }
-  if (const api::EarlyStopping& stopping = goal.early_stopping; !stopping.metric.empty()) {
-    add("--early-stopping", stopping.metric);
-    add("--early-stopping-patience", std::to_string(stopping.patience.value_or(1)));
-    if (stopping.min_delta > 0) add("--early-stopping-min-delta", Json(stopping.min_delta).dump());
-    if (stopping.direction == api::Direction::kMaximize) arguments.push_back("--early-stopping-maximize");
-  }
-  if (goal.evaluate_every.epochs) add("--evaluate-every-epochs", std::to_string(*goal.evaluate_every.epochs));
-  if (goal.evaluate_every.steps) add("--evaluate-every-steps", std::to_string(*goal.evaluate_every.steps));
-  if (job.spec.data.items > 0) add("--items", std::to_string(job.spec.data.items));
-  const SyncMode pace = api::FromManifest(job.spec.synchronization);
-  if (pace.bounded()) add("--synchronization", ToString(pace));
-  if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
-  if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
-  return arguments;
 }
 
 void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int32_t servers,
@@ -298,6 +256,9 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   metadata["labels"][contract::kLabelRole] = ToString(role);
   metadata["labels"][contract::kLabelIndex] = std::to_string(index);
   metadata["annotations"][kAnnotationServers] = std::to_string(servers);
+  if (const int64_t attempt = AttemptOf(job.status); attempt > 0) {
+    metadata["annotations"][kAnnotationAttempt] = std::to_string(attempt);
+  }
   if (const std::string record = RecordOfNewPod(job, role); !record.empty()) {
     metadata["annotations"][kAnnotationResize] = record;
   }

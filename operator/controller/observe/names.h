@@ -23,6 +23,9 @@ inline constexpr char kAnnotationResize[] = "attune.dev/resize";
 // On a worker that takes the place of one that moves: the uid of that one. An ordinary worker once that one is gone.
 inline constexpr char kAnnotationStandsInFor[] = "attune.dev/stands-in-for";
 
+// The job's attempt that the pod belongs to (status.suspension.attempt); absent: the first.
+inline constexpr char kAnnotationAttempt[] = "attune.dev/attempt";
+
 // --- reasons of conditions
 
 inline constexpr char kReasonReady[] = "Ready";
@@ -74,6 +77,10 @@ inline constexpr char kReasonResizeRefused[] = "ResizeRefused";
 inline constexpr char kReasonResizeNotSupported[] = "ResizeNotSupported";
 inline constexpr char kReasonMoving[] = "PodMoving";
 inline constexpr char kReasonSettled[] = "Settled";
+inline constexpr char kReasonSuspending[] = "Suspending";
+inline constexpr char kReasonSuspended[] = "JobSuspended";
+inline constexpr char kReasonSuspensionRefused[] = "SuspensionRefused";
+inline constexpr char kReasonResumed[] = "JobResumed";
 
 // --- reasons of Events
 
@@ -117,6 +124,10 @@ inline constexpr char kEventMoveGivenUp[] = "MoveGivenUp";
 inline constexpr char kEventFindingAct[] = "FindingActedOn";
 inline constexpr char kEventFindingOutcome[] = "FindingOutcome";
 inline constexpr char kEventRowsRelocated[] = "RowsRelocated";
+inline constexpr char kEventSuspending[] = "Suspending";
+inline constexpr char kEventSuspended[] = "Suspended";
+inline constexpr char kEventSuspensionRefused[] = "SuspensionRefused";
+inline constexpr char kEventResumed[] = "Resumed";
 inline constexpr char kEventRecovered[] = "ServerRecovered";
 inline constexpr char kEventSucceeded[] = "Succeeded";
 inline constexpr char kEventFailed[] = "Failed";

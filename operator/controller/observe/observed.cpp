@@ -186,6 +186,7 @@ ObservedPod ObservePod(const Json& pod) {
   seen.stands_in_for = kube::Annotation(pod, kAnnotationStandsInFor);
   seen.failure_number = ParseNumber(kube::Annotation(pod, kAnnotationFailureNumber));
   seen.failures_in_a_row = ParseNumber(kube::Annotation(pod, kAnnotationFailuresInARow)).value_or(0);
+  seen.attempt = ParseNumber(kube::Annotation(pod, kAnnotationAttempt)).value_or(0);
   seen.servers = ParseNumber(kube::Annotation(pod, kAnnotationServers));
   return seen;
 }

@@ -38,7 +38,7 @@ struct RoleContainer {
 struct ObservedPod {
   std::string name, uid;
   std::string resource_version;  // of the object that the rest was read from
-  std::string job_uid;           // of the job it was created for
+  std::string job_uid;           // of the job it was created for; "" where it is of another attempt at it (attempts.h)
   RoleName role = RoleName::kWorker;
   int32_t index = -1;
   PodPhase phase = PodPhase::kPending;
@@ -60,6 +60,7 @@ struct ObservedPod {
   std::string stands_in_for;               // the uid of the one that moves meanwhile; "": none
   std::optional<int32_t> failure_number;
   int32_t failures_in_a_row = 0;  // of its index, without progress between them; its own end included once it is marked
+  int64_t attempt = 0;            // of the job, that it was created for
   std::optional<int32_t> servers;  // the job's number of servers when this pod was created
   scheduler::Resources requests;   // of all its containers
   PodResize resize;                // of the role's container
@@ -93,6 +94,7 @@ struct Observed {
   api::TrainingJob job;
   std::vector<api::FieldProblem> problems;  // of the job's manifest; not empty: nothing is started
   std::vector<ObservedPod> pods;            // labelled with the job's name
+  std::set<std::string> earlier_pods;       // uids of those that belong to an earlier attempt (attempts.h)
   bool service_exists = false;
   bool budget_exists = false;
   // Unforeseeable, drawn again for each look: the name of the job's Secret, should it need one and have none.

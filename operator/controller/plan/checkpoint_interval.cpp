@@ -9,20 +9,19 @@ constexpr Duration kFirstAfter = std::chrono::minutes(10);
 constexpr Duration kShortest = std::chrono::minutes(5), kLongest = std::chrono::hours(1);
 constexpr int kTimesTheLastOne = 50;
 
-// Pods that are gone take what is in a directory of their own with them.
-bool OutlastsThePods(const api::TrainingJob& job, const PlanOptions& options) {
+}  // namespace
+
+bool CheckpointsOutlastPods(const api::TrainingJob& job, const PlanOptions& options) {
   return !job.spec.checkpoint.directory.empty() || !job.spec.model.claim.empty() ||
          !options.default_model_claim.empty();
 }
-
-}  // namespace
 
 std::optional<CheckpointSchedule> ScheduleOf(const api::TrainingJob& job, const PlanOptions& options) {
   if (const std::optional<int64_t>& stated = job.spec.checkpoint.interval_seconds) {
     if (*stated == 0) return std::nullopt;
     return CheckpointSchedule{std::chrono::seconds(*stated), false};
   }
-  if (job.spec.backups > 0 || !OutlastsThePods(job, options)) return std::nullopt;
+  if (job.spec.backups > 0 || !CheckpointsOutlastPods(job, options)) return std::nullopt;
   const auto& last = job.status.checkpoint;
   if (!last || last->time.empty()) return CheckpointSchedule{kFirstAfter, true};
   const auto took = std::chrono::duration_cast<Duration>(

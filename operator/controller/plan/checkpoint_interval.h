@@ -19,6 +19,10 @@ struct CheckpointSchedule {
   bool is_default = false;  // the job states none
 };
 
+// A checkpoint of this job is still there when its pods are gone: these take what is in a directory of their own with
+// them.
+bool CheckpointsOutlastPods(const api::TrainingJob& job, const PlanOptions& options);
+
 // nullopt: only when asked for.
 std::optional<CheckpointSchedule> ScheduleOf(const api::TrainingJob& job, const PlanOptions& options);
 

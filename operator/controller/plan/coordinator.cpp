@@ -175,7 +175,8 @@ class CoordinatorPlanner {
 
   void GoOn() {
     Confirm();
-    if (status_.coordinator_term == 0 || directives_.window() != nullptr) return;
+    // Of a job that has not begun it is the one that its pod was started as.
+    if (status_.coordinator_term == 0 || !servers_.begun || directives_.window() != nullptr) return;
     v1::Directive directive;
     directive.mutable_host_coordinator()->set_term(static_cast<uint64_t>(status_.coordinator_term));
     if (status_.coordinator_voters) {

@@ -96,8 +96,10 @@ void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window
   const std::optional<CheckpointSchedule> schedule = ScheduleOf(observed.job, options);
   if (!schedule || !window.abilities().checkpoints()) return;
   if (schedule->is_default) view.default_interval = schedule->interval;
-  if (view.checkpoint || window.goal_reached()) return;
   const auto& status = observed.job.status;
+  const bool is_asked_for =
+      view.checkpoint || (status.suspension && status.suspension->state == api::kSuspensionCheckpointing);
+  if (is_asked_for || window.goal_reached()) return;
   const std::string since =
       status.checkpoint && !status.checkpoint->time.empty() ? status.checkpoint->time : status.start_time;
   if (!observed.checkpoint_since) return;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "operator/controller/observe/attempts.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/directives.h"
@@ -68,6 +69,8 @@ void AddDataPlane(const Observed& observed, const v1::JobWindow& window, api::Pr
 std::optional<api::Progress> MakeProgress(const Observed& observed, Now now) {
   const telemetry::JobSample& sample = observed.sample;
   if (!sample.job && !sample.last_loss && !sample.loss && sample.rate <= 0) return std::nullopt;
+  // Of a job that continues from a checkpoint and has not said yet how far that is, what is on record stands.
+  if (AttemptOf(observed.job.status) > 0 && (!sample.job || sample.job->steps() == 0)) return std::nullopt;
   const api::Goal& goal = observed.job.spec.goal;
   api::Progress progress;
   Nearest nearest;

@@ -12,6 +12,7 @@
 #include "operator/controller/status/progress.h"
 #include "operator/controller/status/readiness.h"
 #include "operator/controller/status/reconfiguring.h"
+#include "operator/controller/status/suspended.h"
 #include "operator/controller/status/tuning_status.h"
 #include "operator/controller/status/usage.h"
 #include "proto/metric_name.h"
@@ -271,6 +272,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   TrainingJobStatus status = observed.job.status;
   status.observed_generation = observed.job.generation;
   status.move = progression.move;
+  status.suspension = progression.suspension;
   if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
   status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);
   // A failure counts once its pod is marked with its number; the one that ends the job is never marked.
@@ -300,6 +302,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetMetricsAvailable(observed, options, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);
   SetBlocked(observed, status, now);
+  SetSuspended(observed, status, now);
   SetTuning(observed, status, now);
   if (!verdict) SetProgressing(observed, progression.standstill, status, now);
   if (!verdict) SetStandstill(observed, servers, options, status, now);

@@ -29,6 +29,7 @@ struct Progression {
   Standstill standstill;
   ResizesView resizes;
   std::optional<api::MoveStatus> move;
+  std::optional<api::SuspensionStatus> suspension;
 };
 
 // Sets a condition; the transition time moves only when `status` of the condition changes.

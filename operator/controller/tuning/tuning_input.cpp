@@ -10,6 +10,7 @@
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/requests.h"
 #include "operator/controller/plan/resizes.h"
+#include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/status/status.h"
 #include "operator/tuner/space/knob.h"
 #include "proto/sync_mode.h"
@@ -284,7 +285,8 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.can_move_pods = job.spec.placement.workers == api::WorkerPlacement::kAny && HasPodsOnTwoMachines(observed);
   input.distant_server = DistantServerOf(observed, servers);
   const v1::JobWindow* window = CurrentWindow(observed);
-  input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0;
+  input.training = servers.formed && window != nullptr && servers.finished == 0 && workers.succeeded == 0 &&
+                   !IsSuspending(job.status);
   if (window != nullptr) {
     input.rows_moving = window->has_relocation() && window->relocation().bytes_left() > 0;
     input.items_done = window->items_done();

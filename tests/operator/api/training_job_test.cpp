@@ -58,7 +58,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7",
                    "resumeAt": "Best", "best": {"metric": "recall", "direction": "Maximize"}},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All",
-                  "progressDeadlineSeconds": 90}})"));
+                  "progressDeadlineSeconds": 90, "restartToResize": true},
+    "suspend": true})"));
   EXPECT_THAT(Texts(job), IsEmpty());
   const TrainingJobSpec spec = ParseTrainingJob(job).job.spec;
   EXPECT_EQ(spec.goal.epochs, 3U);
@@ -117,6 +118,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.run_policy.ttl_seconds_after_finished, 0);
   EXPECT_EQ(spec.run_policy.progress_deadline_seconds, 90);
   EXPECT_EQ(spec.run_policy.clean_pods, CleanPods::kAll);
+  EXPECT_TRUE(spec.run_policy.restart_to_resize);
+  EXPECT_TRUE(spec.suspend);
   EXPECT_EQ(ToJson(spec), job["spec"]);
 }
 

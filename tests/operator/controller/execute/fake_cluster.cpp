@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/controller/objects/job_secret.h"
+#include "operator/controller/observe/attempts.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/failure.h"
 #include "proto/contract.h"
@@ -157,6 +158,7 @@ Observed FakeCluster::Observe() const {
   observed.machines = machines;
   observed.blocked = blocked;
   observed.status_written_at = status_written_at_;
+  SetOtherAttemptsApart(observed, now_);
   for (const ObservedPod* pod : PodsWhoseLogIsNeeded(observed)) {
     if (const auto log = logs_.find(pod->uid); log != logs_.end()) observed.log_tails[pod->uid] = log->second;
   }
@@ -247,7 +249,9 @@ void FakeCluster::Carry(const Action& action) {
     Resize(*resize);
   } else if (const auto* change = std::get_if<PatchJob>(&action)) {
     if (!change->patch.contains("spec")) {
-      job_.move_request = change->patch.at("metadata").at("annotations").at(api::kAnnotationMove);
+      const Json& asked = change->patch.at("metadata").at("annotations");
+      job_.move_request = asked.value(api::kAnnotationMove, job_.move_request);
+      job_.restart_request = asked.value(api::kAnnotationRestart, job_.restart_request);
       return;
     }
     Json object = {{"apiVersion", kube::kTrainingJobs.api_version()},

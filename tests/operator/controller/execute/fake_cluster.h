@@ -66,6 +66,7 @@ class FakeCluster {
   void SayOfResize(const std::string& pod, const std::string& type, const std::string& reason,
                    const std::string& message);
   void Vanish(const std::string& pod) { pods_.erase(pod); }
+  void Put(const kube::Json& pod) { pods_[std::string(kube::Name(pod))] = pod; }
   // The coordinator's word: the goal is reached, then that the job is finished. No worker is a member any more.
   void ReachGoal(const std::string& open_data_set = "");
   void Finish(bool declared = true);
