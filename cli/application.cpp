@@ -31,6 +31,7 @@ struct Dispatch {
   int operator()(const SyncArguments& arguments) const { return Sync(arguments, target); }
   int operator()(const CheckpointArguments& arguments) const { return Checkpoint(arguments, target); }
   int operator()(const MoveArguments& arguments) const { return Move(arguments, target); }
+  int operator()(const SuspendArguments& arguments) const { return Suspend(arguments, target); }
   int operator()(const PlaceArguments& arguments) const { return Place(arguments, target); }
   int operator()(const StopArguments& arguments) const { return Stop(arguments, target); }
   int operator()(const ExportArguments& arguments) const { return Export(arguments); }

@@ -72,6 +72,8 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (name == "sync") arguments.command = values.sync;
   if (name == "checkpoint") arguments.command = values.checkpoint;
   if (name == "move") arguments.command = values.move;
+  if (name == "suspend") arguments.command = values.suspend;
+  if (name == "restart") arguments.command = values.restart;
   if (name == "spread") arguments.command = values.spread;
   if (name == "pack") arguments.command = values.pack;
   if (name == "stop") arguments.command = values.stop;

@@ -96,6 +96,11 @@ struct MoveArguments {
   std::string to;        // a machine; "": any other
   int64_t timeout_seconds = 600;
 };
+struct SuspendArguments {
+  std::string job;
+  bool restart = false;  // it continues at once in new pods
+  int64_t timeout_seconds = 600;
+};
 struct PlaceArguments {
   std::string job;
   bool pack = false;          // else spread
@@ -136,8 +141,8 @@ struct CompletionArguments {
 using Command =
     std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments, DescribeArguments,
                  ReportArguments, ExplainArguments, LogsArguments, ScaleArguments, SyncArguments, TuneArguments,
-                 CheckpointArguments, MoveArguments, PlaceArguments, StopArguments, ExportArguments, InspectArguments,
-                 TunerArguments, VersionArguments, CompletionArguments>;
+                 CheckpointArguments, MoveArguments, SuspendArguments, PlaceArguments, StopArguments, ExportArguments,
+                 InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -12,7 +12,8 @@ namespace attune::cli {
 // `values` outlives `app`.
 void AddRunning(CLI::App& app, TypedValues& values);   // run, resume, validate
 void AddLooking(CLI::App& app, TypedValues& values);   // get, describe, report, runs, explain, logs
-void AddSteering(CLI::App& app, TypedValues& values);  // scale, sync, tune, checkpoint, move, spread, pack, stop
+void AddSteering(CLI::App& app, TypedValues& values);  // scale, sync, tune, checkpoint, move, spread, pack, suspend,
+                                                       // restart, stop
 void AddModels(CLI::App& app, TypedValues& values);    // inspect, export
 void AddOthers(CLI::App& app, TypedValues& values);    // tuner, version, completion
 

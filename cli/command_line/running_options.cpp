@@ -66,7 +66,8 @@ void AddResume(CLI::App& app, TypedValues& values) {
   CLI::App* resume = AddCommand(
       app, "resume", "Continue a run that was ended before its goal",
       "Another run of the same manifest, in the directory where the first was started, that begins with the newest\n"
-      "checkpoint it left. Ctrl-C and `attune stop` write one before they end a run.\n\n"
+      "checkpoint it left. Ctrl-C and `attune stop` write one before they end a run. A job that `attune suspend` has\n"
+      "suspended, here or on a cluster, gets its pods back and continues.\n\n"
       "  attune resume word2vec                   the newest run of this job\n"
       "  attune resume attune-runs/word2vec-1     the run in this directory\n");
   resume->add_option(

@@ -102,6 +102,22 @@ void AddPlace(CLI::App& app, TypedValues& values) {
       ->excludes(pack->get_option("--only"));
 }
 
+void AddSuspend(CLI::App& app, TypedValues& values) {
+  CLI::App* suspend =
+      AddCommand(app, "suspend", "Write a checkpoint and give all pods of a job back",
+                 "It keeps its pods where no checkpoint would outlast them, and says so (spec.suspend).\n\n"
+                 "  attune suspend word2vec\n  attune resume word2vec     continues it in new pods\n");
+  suspend->add_option("JOB", values.suspend.job, kJobOrOnly);
+  AddTimeout(*suspend, values.suspend.timeout_seconds, "Longest wait (default 600)");
+  values.restart.restart = true;
+  CLI::App* restart =
+      AddCommand(app, "restart", "Make all pods of a job again, from a checkpoint",
+                 "For what no other way gives a running job. It continues from a checkpoint that is written first.\n\n"
+                 "  attune restart word2vec\n");
+  restart->add_option("JOB", values.restart.job, kJobOrOnly);
+  AddTimeout(*restart, values.restart.timeout_seconds, "Longest wait (default 600)");
+}
+
 void AddStop(CLI::App& app, TypedValues& values) {
   CLI::App* stop =
       AddCommand(app, "stop", "Delete a job and wait until its pods are gone",
@@ -120,6 +136,7 @@ void AddSteering(CLI::App& app, TypedValues& values) {
   AddTune(app, values);
   AddCheckpoint(app, values);
   AddMove(app, values);
+  AddSuspend(app, values);
   AddPlace(app, values);
   AddStop(app, values);
 }

@@ -24,6 +24,7 @@ struct TypedValues {
   SyncArguments sync;
   CheckpointArguments checkpoint;
   MoveArguments move;
+  SuspendArguments suspend, restart;
   PlaceArguments spread, pack;
   StopArguments stop;
   ExportArguments export_;

@@ -19,6 +19,7 @@ int Tune(const TuneArguments& arguments, const Target& target);
 int Sync(const SyncArguments& arguments, const Target& target);
 int Checkpoint(const CheckpointArguments& arguments, const Target& target);
 int Move(const MoveArguments& arguments, const Target& target);
+int Suspend(const SuspendArguments& arguments, const Target& target);
 int Place(const PlaceArguments& arguments, const Target& target);
 int Stop(const StopArguments& arguments, const Target& target);
 int Export(const ExportArguments& arguments);

@@ -1,12 +1,15 @@
 // `attune resume RUN`: another run of the same, beginning with the newest checkpoint that the first one left.
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 
 #include "cli/application.h"
 #include "cli/commands/commands.h"
 #include "cli/connection.h"
 #include "cli/failure.h"
+#include "cli/requests/suspend_request.h"
 #include "cli/runs/checkpoint_lookup.h"
+#include "cli/runs/jobs.h"
 #include "cli/runs/run_store.h"
 
 namespace attune::cli {
@@ -60,12 +63,31 @@ StatusOr<RunRecord> FindOnlyRun() {
   return only.run;
 }
 
+// A job that is there and suspended comes before runs that have ended.
+std::optional<JobConnection> FindSuspended(const ResumeArguments& arguments, const Target& target) {
+  if (arguments.run.empty() || arguments.run.find('/') != std::string::npos) return std::nullopt;
+  auto connection = ConnectToJob(target, arguments.run, Purpose::kSteer);
+  if (!connection.ok()) return std::nullopt;
+  const auto object = GetJob(*connection->api, connection->key);
+  if (!object.ok() || !IsSuspended(api::ParseTrainingJob(*object).job)) return std::nullopt;
+  return *std::move(connection);
+}
+
+int ContinueSuspended(const JobConnection& connection) {
+  const auto done = ContinueJob(*connection.api, connection.key);
+  if (!done.ok()) return Fail(done.status());
+  std::printf("%s\n", done->c_str());
+  return kExitOk;
+}
+
 }  // namespace
 
 int Resume(const ResumeArguments& arguments, const Target& target) {
+  if (auto connection = FindSuspended(arguments, target)) return ContinueSuspended(*connection);
   if (WantsCluster(target)) {
     return Fail(Error(StatusCode::kInvalidArgument,
-                      "resume continues runs of this machine; on a cluster: `attune run --resume DIR FILE`"));
+                      "resume continues suspended jobs, and runs of this machine that ended; another job from a "
+                      "checkpoint: `attune run --resume DIR FILE`"));
   }
   const auto run = arguments.run.empty() ? FindOnlyRun() : FindRun(arguments.run);
   if (!run.ok()) return Fail(run.status());

@@ -347,6 +347,8 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Trouble", EndedWithoutAStep(job, pods));
   Row(text, "Standstill", StandstillText(job.status, now));
   Row(text, "Move", job.status.move ? job.status.move->message : "");
+  const api::Condition* suspended = api::FindCondition(job.status, api::kSuspended);
+  Row(text, "Suspension", suspended == nullptr ? "" : suspended->message);
   Row(text, "Pace", PaceText(job));
   Row(text, "Transport", TransportText(job.spec.security));
   Row(text, "Moving", MovingText(job.status));

@@ -35,7 +35,7 @@ std::string Suggest(const std::string& words, int current) {
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_THAT(Suggest("attune \"\"", 1),
               HasSubstr("run resume validate get describe report runs explain logs scale sync tune "
-                        "checkpoint move spread pack stop inspect export tuner version completion"));
+                        "checkpoint move suspend restart spread pack stop inspect export tuner version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),
