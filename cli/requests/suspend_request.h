@@ -11,7 +11,7 @@
 
 namespace attune::cli {
 
-// Each gives what to tell the user when it is done. FailedPrecondition when the job has ended, or when it cannot be:
+// Each gives the line for the user when it is done. FailedPrecondition when the job has ended, or when it cannot be:
 // with the operator's reason; a request that was refused is withdrawn.
 StatusOr<std::string> SuspendJob(kube::Api& api, const kube::ObjectKey& key, Duration timeout);
 StatusOr<std::string> ContinueJob(kube::Api& api, const kube::ObjectKey& key);

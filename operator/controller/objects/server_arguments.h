@@ -1,4 +1,4 @@
-// The command line of attune-server in a pod, as a function of the job: what every server is told, and goal, data and
+// The command line of attune-server in a pod, as a function of the job: what every server needs, and goal, data and
 // the place to begin, which only the one that starts as coordinator needs.
 #pragma once
 

@@ -79,6 +79,27 @@ TEST_F(CheckpointRun, CtrlCWritesACheckpointFromWhichTheRunIsContinuedExactly) {
   EXPECT_EQ(Attune({"resume", "second"}).code, 1) << "its goal is reached";
 }
 
+// All processes go and come back within one job, and again at once: each item counts once in every epoch.
+TEST_F(CheckpointRun, ASuspendedAndARestartedJobContinueExactly) {
+  Start(2, 10, "");
+  ASSERT_TRUE(AwaitFraction(0.1));
+  const Outcome suspended = Attune({"suspend", "counts"});
+  ASSERT_EQ(suspended.code, 0) << suspended.output;
+  EXPECT_THAT(suspended.output, HasSubstr("will continue from checkpoint 1 in " + checkpoints()));
+  EXPECT_THAT(Processes("attune-server"), testing::IsEmpty());
+  EXPECT_EQ(GetStatus().value("phase", ""), "Suspended");
+  ASSERT_EQ(Attune({"scale", "counts", "servers=3"}).code, 0);
+  const Outcome resumed = Attune({"resume", "counts"});
+  ASSERT_EQ(resumed.code, 0) << resumed.output;
+  ASSERT_TRUE(AwaitReady("servers", 3));
+  ASSERT_TRUE(AwaitReady("workers", 2));
+  const Outcome restarted = Attune({"restart", "counts"});
+  ASSERT_EQ(restarted.code, 0) << restarted.output;
+  const Json result = AwaitResult();
+  EXPECT_EQ(Metric(result, "counts_min"), kEpochs) << result.dump(1);
+  EXPECT_EQ(Metric(result, "counts_max"), kEpochs) << result.dump(1);
+}
+
 TEST_F(CheckpointRun, StopWritesACheckpointUnlessItIsToldNotTo) {
   Start(2, 10, "", {"--name", "first"});
   ASSERT_TRUE(AwaitFraction(0.1));
