@@ -43,8 +43,16 @@ struct PodMemory {
   std::string pod, uid;
   RoleName role = RoleName::kWorker;
   int32_t index = 0;
-  int64_t used = 0, limit = 0;  // bytes: resident; of its control group
-  std::optional<int64_t> max;   // that spec.*.resources.memory allows; absent: the limit is not raised
+  int64_t used = 0, limit = 0;        // bytes: resident; of its control group
+  std::optional<int64_t> max;         // that spec.*.resources.memory allows; absent: the limit is not raised
+  std::optional<int64_t> min = {};    // likewise; absent: the limit is not lowered
+  std::optional<int64_t> asked = {};  // the target of the spec
+};
+
+// What spec.*.resources.memory.target of a role is to be.
+struct MemoryTarget {
+  RoleName role = RoleName::kWorker;
+  int64_t bytes = 0;
 };
 
 // A pod whose memory reaches kMemoryShare of its limit soon (memory_forecast.h).
@@ -127,10 +135,11 @@ struct TuningOutput {
     bool warning = false;
     std::string reason, note;
   };
-  std::vector<Event> events;              // for Events
-  std::vector<MemoryAlarm> raise_memory;  // limits that are to be raised (plan/resizes.h)
-  std::vector<PodMove> moves;             // passed on by plan/finding_acts.h
-  double look_again = 1;                  // seconds
+  std::vector<Event> events;                 // for Events
+  std::vector<MemoryAlarm> raise_memory;     // limits that are to be raised (plan/resizes.h)
+  std::vector<MemoryTarget> memory_targets;  // that are to be lowered, or restored (tuning/memory_reclaim.h)
+  std::vector<PodMove> moves;                // passed on by plan/finding_acts.h
+  double look_again = 1;                     // seconds
 };
 
 }  // namespace attune::controller

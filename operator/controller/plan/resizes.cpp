@@ -302,6 +302,22 @@ bool IsHeldForRaise(const ObservedPod& pod, Now now) {
   return since > -kHoldMax && since < kHoldMax;
 }
 
+// As the tuner wants it, within the bounds of now. A user who has chosen another since is left alone.
+void PlanMemoryTarget(const Observed& observed, RoleName role, Draft& draft) {
+  if (!observed.tuning) return;
+  const api::ResourceTarget& memory = RoleOf(observed.job, role).resources.memory;
+  for (const MemoryTarget& wanted : observed.tuning->memory_targets) {
+    if (wanted.role != role || !memory.min || !memory.max || memory.target == wanted.bytes) continue;
+    if (wanted.bytes < *memory.min || wanted.bytes > *memory.max) continue;
+    const std::string roles = std::string(ToString(role)) + "s", size = MemoryText(wanted.bytes);
+    kube::Json patch;
+    patch["metadata"]["uid"] = observed.job.uid;
+    patch["spec"][roles]["resources"]["memory"]["target"] = size;
+    draft.Create(PatchJob{
+        .patch = std::move(patch), .reason = roles + " are to have " + size + " of memory", .if_job_unchanged = true});
+  }
+}
+
 }  // namespace
 
 const BlockedAct* BlockedForAllPods(const Observed& observed) {
@@ -346,7 +362,10 @@ void PlanMemoryRaise(const Observed& observed, Now now, Draft& draft) {
     for (Raise& other : std::array{RaiseOfNeed(observed, role), RaiseOfAlarms(observed, role)}) {
       if (other.to > raise.to) raise = std::move(other);
     }
-    if (raise.to == 0) continue;
+    if (raise.to == 0) {
+      PlanMemoryTarget(observed, role, draft);
+      continue;
+    }
     const std::string roles = std::string(ToString(role)) + "s", size = MemoryText(raise.to);
     kube::Json patch;
     patch["metadata"]["uid"] = observed.job.uid;

@@ -86,6 +86,7 @@ void FindingActions::Look(const TuningInput& input, const std::vector<tuner::Fin
   CountSteps(input);
   JudgeRaises(input, output);
   LookAtMemory(input, may_act, output);
+  reclaim_.Look(input, may_act && ActsOnMemory(input.policy), StepsPerSecond(), output);
   LookAtMoves(input, findings, may_act, output);
 }
 
@@ -274,12 +275,15 @@ std::string FindingActions::Save() const {
     all.push_back(Json::array({move.index, static_cast<int>(move.stage), move.since, move.rate_before,
                                move.role == RoleName::kServer ? 1 : 0}));
   }
-  return all.dump();
+  return Json{{"moves", std::move(all)}, {"memory", Json::parse(reclaim_.Save())}}.dump();
 }
 
 FindingActions FindingActions::Load(const std::string& saved) {
   FindingActions actions;
-  const Json all = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  const Json read = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
+  if (read.is_object() && read.contains("memory")) actions.reclaim_ = MemoryReclaim::Load(read.at("memory").dump());
+  // Moves alone, of an operator of an earlier version.
+  const Json all = read.is_object() ? read.value("moves", Json::array()) : read;
   for (const Json& each : all.is_array() ? all : Json::array()) {
     const bool fits = each.is_array() && each.size() == 5 && each[0].is_number_integer() &&
                       each[1].is_number_integer() && each[2].is_number() && each[3].is_number() &&

@@ -9,8 +9,8 @@
 //   network    workers wait for rows although servers have CPU left: a server that runs on a machine without workers
 //              moves to one with workers. Judged likewise; once one such move did not help, no other is tried.
 //
-// A limit is not lowered again when it was not needed: it costs nothing while it is not used, and lowering it may end
-// the process. A move is not taken back either: that would be one more, to a machine that was the worse one.
+// A limit that was raised is lowered again only by what is seen for ten minutes (memory_reclaim.h). A move is not taken
+// back: that would be one more, to a machine that was the worse one.
 //
 // Pure. What must not be forgotten is in Save(): a new operator asks for nothing twice. Bounded by kActsMax. Not
 // thread-safe.
@@ -24,6 +24,7 @@
 
 #include "operator/controller/observe/tuning_values.h"
 #include "operator/controller/tuning/memory_forecast.h"
+#include "operator/controller/tuning/memory_reclaim.h"
 #include "operator/tuner/detectors.h"
 
 namespace attune::controller {
@@ -33,7 +34,7 @@ class FindingActions {
   // One look. Adds acts and events to `output`. `may_act`: nothing else is on its way into the spec.
   void Look(const TuningInput& input, const std::vector<tuner::Finding>& findings, bool may_act, TuningOutput& output);
 
-  std::string Save() const;  // a JSON array
+  std::string Save() const;  // JSON
   static FindingActions Load(const std::string& saved);
 
   static constexpr size_t kActsMax = 64;
@@ -75,6 +76,7 @@ class FindingActions {
   double StepsPerSecond() const;  // over the last windows
 
   MemoryForecast forecast_;
+  MemoryReclaim reclaim_;
   std::vector<Raise> raises_;        // not saved: the spec has what was asked for
   std::vector<PodMemory> reported_;  // at their bound, each limit once; not saved
   std::vector<Move> moves_;

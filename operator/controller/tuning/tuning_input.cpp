@@ -94,7 +94,9 @@ void AddMemory(const Observed& observed, Now now, TuningInput& input) {
                                 .index = pod->index,
                                 .used = static_cast<int64_t>(sample.usage.memory_bytes()),
                                 .limit = static_cast<int64_t>(sample.usage.memory_limit_bytes()),
-                                .max = RoleOf(observed.job, pod->role).resources.memory.max});
+                                .max = RoleOf(observed.job, pod->role).resources.memory.max,
+                                .min = RoleOf(observed.job, pod->role).resources.memory.min,
+                                .asked = RoleOf(observed.job, pod->role).resources.memory.target});
   }
 }
 
