@@ -8,7 +8,8 @@
 //              What made the job slower is taken back.
 //
 // Never below spec.*.resources.memory.min, which has to be stated, nor below a limit that was raised since (because
-// memory ran out, or was about to), nor while an alarm says that memory runs out: so it ends, whatever the program does.
+// memory ran out, or was about to), nor while an alarm says that memory runs out. So it ends, whatever the program
+// does.
 //
 // Pure. What must not be forgotten is in Save(). Not thread-safe.
 #pragma once
