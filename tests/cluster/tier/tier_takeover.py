@@ -1,0 +1,65 @@
+"""Checks of the cluster tier: the operator is killed in the middle of what it does to a running job, and the next one finishes it."""
+from tier_checkpoints import CLAIM
+from tier_cluster import LeftOut, expect, items, kubectl, say
+from tier_job import Job
+from tier_moves import nodes
+
+TAKEN = "taken"
+
+
+def register(check, system, namespace):
+    taken = Job(TAKEN, namespace)
+
+    def kill_operator():
+        """As a machine that is gone: no time to finish anything."""
+        kubectl("delete", "pod", "-n", system, "-l", "app.kubernetes.io/component=operator", "--grace-period=0", "--force", "--wait=false")
+
+    def pods():
+        return {p["metadata"]["name"]: p["metadata"]["uid"] for p in items("pods", "-n", namespace, "-l", f"attune.dev/job={TAKEN}")}
+
+    def workers():
+        return [name for name in pods() if "-worker-" in name]
+
+    @check("the operator is killed in the middle of a resize, and the next one continues", needs=["kept_start"])
+    def killed_in_resize(run):
+        taken.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 90}, "servers": {"replicas": 2}, "model": {"claim": CLAIM},
+                              "workers": {"replicas": 2, "resources": {"cpu": {"max": "2", "target": "500m"}}}})
+        taken.await_("two workers", 90, lambda state: (state.get("workers") or {}).get("ready") == 2)
+        taken.trains_on()
+        before = pods()
+        taken.patch({"workers": {"resources": {"cpu": {"target": "800m"}}}})
+        kill_operator()
+        taken.await_("the new limit", 90, lambda state: all(taken.given_cpu(name) == "800m" for name in workers()))
+        expect(pods() == before, f"pods were made again: {before} -> {pods()}")
+
+    @check("the operator is killed in the middle of a move, and the next one continues", needs=["killed_in_resize"])
+    def killed_in_move(run):
+        if len(nodes()) < 2:
+            raise LeftOut(f"the cluster has one machine that takes pods: {nodes()}")
+        kubectl("annotate", "tj", TAKEN, "-n", namespace, "--overwrite", "attune.dev/move=worker-0 id=1")
+        taken.await_("a move that has begun", 60, lambda state: (state.get("move") or {}).get("state") == "Moving")
+        kill_operator()
+        taken.await_("the end of the move", 120, lambda state: (state.get("move") or {}).get("state") != "Moving")
+        state = taken.status()
+        expect(state["move"]["state"] == "Moved", f"it was {state['move']['state']}: {state['move'].get('message')}")
+        expect(not (state.get("workers") or {}).get("failed"), f"workers failed: {state.get('workers')}")
+        taken.trains_on()
+
+    @check("the operator is killed while a job gives its machines back; it continues exactly in new pods", needs=["killed_in_resize"])
+    def killed_in_suspension(run):
+        fraction = (taken.status().get("progress") or {}).get("fraction", 0)
+        taken.patch({"suspend": True})
+        taken.await_("a suspension that has begun", 60, lambda state: (state.get("suspension") or {}).get("state"))
+        kill_operator()
+        taken.await_("the suspension", 120, lambda state: (state.get("suspension") or {}).get("state") == "Suspended" and not pods())
+        suspension = taken.status()["suspension"]
+        say(f"    suspended at {100 * fraction:.0f} % with checkpoint {suspension['checkpoint']} in {suspension['directory']}")
+        said = taken.attune(run.build, "resume", TAKEN)
+        expect(f"continues from checkpoint {suspension['checkpoint']}" in said, f"attune resume says: {said}")
+        kill_operator()
+        taken.await_("two workers again", 120, lambda state: (state.get("workers") or {}).get("ready") == 2)
+        taken.trains_on()
+        expect(taken.status()["suspension"]["attempt"] == 1, f"attempt {taken.status()['suspension']}")
+        expect((taken.status().get("progress") or {}).get("fraction", 0) >= 0.9 * fraction, "it began again")
+        taken.await_success(150)
+        taken.delete()
