@@ -91,7 +91,9 @@ void LookAtOthers(const Observed& observed, const ObservedPod& coordinator, cons
     // have published its last map to no member.
     const bool later_term = TermOf(MapVersionOf(observed, pod)) > TermOf(MapVersionOf(observed, coordinator));
     signs.newer_map = signs.newer_map || (is_heard ? newer : later_term);
-    if (!is_heard) continue;
+    // One that has no map has not joined yet: it has never heard the coordinator, which says nothing about that one.
+    const bool has_joined = MapVersionOf(observed, pod) > 0 || MapVersionOf(observed, coordinator) == 0;
+    if (!is_heard || !has_joined) continue;
     ++heard;
     const bool misses = SaysThatItMisses(*SampleOf(observed, pod), options);
     if (misses) signs.missed_by.push_back(&pod);

@@ -51,7 +51,9 @@ bool Pace::ContinueSwitch(bool may_begin, CoordinatorOutputs& out) {
 }
 
 void Pace::Restore(const CoordinatorRecord& record) {
-  if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, 0);
+  // A resumed job that is taken over before its workers say more continues where its checkpoint was cut.
+  const uint64_t floor = record.resume ? record.resume->clock : 0;
+  if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, floor);
 }
 
 // One that is no member any more, and has continued under a coordinator that is followed no longer, says nothing about

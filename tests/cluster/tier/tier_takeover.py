@@ -29,7 +29,9 @@ def register(check, system, namespace):
         before = pods()
         taken.patch({"workers": {"resources": {"cpu": {"target": "800m"}}}})
         kill_operator()
-        taken.await_("the new limit", 90, lambda state: all(taken.given_cpu(name) == "800m" for name in workers()))
+        def requested(name):
+            return taken.container(name).get("resources", {}).get("requests", {}).get("cpu")
+        taken.await_("the new size of both workers", 60, lambda state: [requested(name) for name in workers()] == ["800m", "800m"])
         expect(pods() == before, f"pods were made again: {before} -> {pods()}")
 
     @check("the operator is killed in the middle of a move, and the next one continues", needs=["killed_in_resize"])

@@ -273,8 +273,15 @@ TEST(CutOffCoordinator, OneThatHasItsLeaseOrAsksToBeConfirmedStays) {
   Story fewer(3);
   fewer.ReportLease("a-server-0", 1, false, 5, {1});
   fewer.missing = {"a-server-1", "a-server-2"};
+  for (const std::string& member : fewer.missing) fewer.SayMap(member, 5);
   fewer.Pass(seconds(4));
   EXPECT_EQ(fewer.term(), 2) << "more servers continue without it than with it";
+
+  Story begins(3);
+  begins.ReportLease("a-server-0", 1, false, 5, {1});
+  begins.missing = {"a-server-1", "a-server-2"};
+  begins.Pass(seconds(4));
+  EXPECT_EQ(begins.term(), 0) << "servers without a map have not joined, and know nothing of it";
 
   Story alone(3);
   alone.ReportLease("a-server-0", 1, false);

@@ -36,6 +36,14 @@ TEST_F(CoordinatorTakeoverTest, TheNextOneGoesOnWithLeasesAndMapUnderItsTerm) {
   EXPECT_EQ(Sent<LeaseGrant>(kWorker)->begin, 10U) << "what is held or done is not given again";
 }
 
+TEST_F(CoordinatorTakeoverTest, AResumedJobContinuesAtItsClockThoughNoWorkerHasBegun) {
+  (void)TakeLease();
+  record_.resume = CutRecord{.synchronization = "async", .clock = 30, .steps = 60};
+  Appoint({{Role::kServer, 0}, {Role::kWorker, 0}});
+  ASSERT_FALSE(core_->progress().taking_over);
+  EXPECT_EQ(core_->progress().floor_clock, 30U);
+}
+
 TEST_F(CoordinatorTakeoverTest, ItemsOfALostWorkerAreCounted) {
   const LeaseGrant grant = TakeLease();
   Appoint({{Role::kServer, 0}, {Role::kWorker, 0}});
