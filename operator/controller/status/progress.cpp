@@ -69,10 +69,11 @@ void AddDataPlane(const Observed& observed, const v1::JobWindow& window, api::Pr
 std::optional<api::Progress> MakeProgress(const Observed& observed, Now now) {
   const telemetry::JobSample& sample = observed.sample;
   if (!sample.job && !sample.last_loss && !sample.loss && sample.rate <= 0) return std::nullopt;
-  // An operator that has just begun has not heard yet how far the job is, and one that continues from a checkpoint has
-  // not said yet how far that is: what is on record stands.
-  const bool is_known = sample.job && (AttemptOf(observed.job.status) == 0 || sample.job->steps() > 0);
-  if (observed.job.status.progress && !is_known) return std::nullopt;
+  // An operator that has just begun has not heard yet how far the job is, and a job that continues from a checkpoint
+  // says nothing of it until a worker asks for data: what is on record stands.
+  const auto& known = observed.job.status.progress;
+  const bool has_begun_again = AttemptOf(observed.job.status) > 0 && known && known->items_done > 0;
+  if (known && (!sample.job || (has_begun_again && sample.job->items_done() == 0))) return std::nullopt;
   const api::Goal& goal = observed.job.spec.goal;
   api::Progress progress;
   Nearest nearest;

@@ -123,7 +123,7 @@ class TuningLoop {
   JobHealth health_;  // begins again with a new operator: what is still wrong is found again
   std::string findings_ = "[]";
   FindingActions acts_;
-  std::string saved_acts_ = "[]";
+  std::string saved_acts_ = acts_.Save();
   // Limits of CPU above which nothing is tried any more, and those from the next setting on that has come about.
   JobSetting ceiling_, next_ceiling_;
   std::optional<Window> window_;      // not saved: counters of another process mean nothing

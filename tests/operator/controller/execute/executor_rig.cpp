@@ -68,6 +68,7 @@ void ExecutorRig::Report() {
     sample.heard_at = sample.reported_at = clock.Now();
     if (sample.role != contract::kRoleServer) continue;
     sample.window.mutable_server()->set_coordinator_silent_seconds(silent_.empty() ? 0 : 4);
+    sample.window.mutable_server()->set_map_version(1);  // it has joined
   }
 }
 
