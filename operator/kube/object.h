@@ -32,6 +32,9 @@ inline const ResourceType kNamespaces{"", "v1", "namespaces", "Namespace", false
 inline const ResourceType kEvents{"events.k8s.io", "v1", "events", "Event"};
 inline const ResourceType kTokenReviews{"authentication.k8s.io", "v1", "tokenreviews", "TokenReview", false};
 inline const ResourceType kTrainingJobs{"attune.dev", "v1alpha1", "trainingjobs", "TrainingJob"};
+inline const ResourceType kTuningPolicies{"attune.dev", "v1alpha1", "tuningpolicies", "TuningPolicy"};
+inline const ResourceType kClusterTuningPolicies{"attune.dev", "v1alpha1", "clustertuningpolicies",
+                                                 "ClusterTuningPolicy", false};
 
 struct ObjectKey {
   std::string name_space;  // "" for cluster-scoped kinds

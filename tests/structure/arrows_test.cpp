@@ -84,6 +84,7 @@ const std::vector<Rule>& Rules() {
       {"operator/tuner/", {"base/"}},
       {"operator/api/pod/", {"base/", "operator/kube/", "operator/api/"}},
       {"operator/api/manifest/", {"base/", "operator/api/"}},
+      {"operator/api/policy/", {"base/", "operator/kube/", "operator/api/", "operator/tuner/space/knob.h"}},
       {"operator/api/", {"base/", "proto/", "operator/kube/", "operator/tuner/space/knob.h"}},
       {"operator/scheduler/", {"base/"}},
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},
