@@ -86,6 +86,7 @@ const std::vector<Rule>& Rules() {
       {"operator/api/manifest/", {"base/", "operator/api/"}},
       {"operator/api/policy/", {"base/", "operator/kube/", "operator/api/", "operator/tuner/space/knob.h"}},
       {"operator/api/", {"base/", "proto/", "operator/kube/", "operator/tuner/space/knob.h"}},
+      {"operator/policy/", {"base/", "operator/kube/", "operator/api/"}},
       {"operator/scheduler/", {"base/"}},
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},
       {"operator/local/api/", {"base/", "operator/kube/"}},
