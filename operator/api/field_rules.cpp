@@ -160,7 +160,7 @@ void AddCpuRules(std::vector<FieldRule>& rules, const std::string& path, AmountP
 void AddObjectiveRules(std::vector<FieldRule>& rules) {
   const std::string path = "spec.tuning.objective";
   rules.push_back({path,
-                   "self.kind != 'TimeUnderBudget' || has(self.budget)",
+                   "!has(self.kind) || self.kind != 'TimeUnderBudget' || has(self.budget)",
                    path + ": kind TimeUnderBudget needs budget, what the whole job may cost",
                    ".budget",
                    {"kind", "budget"},

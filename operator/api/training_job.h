@@ -292,6 +292,7 @@ struct TrainingJobStatus {
   std::optional<MoveStatus> move;
   std::optional<SuspensionStatus> suspension;
   std::optional<TuningStatus> tuning;
+  std::optional<PolicyInForce> policy;  // absent: none selects the job
 };
 
 struct TrainingJob {
@@ -353,9 +354,10 @@ inline constexpr char kServersReady[] = "ServersReady";
 inline constexpr char kWorkersReady[] = "WorkersReady";
 inline constexpr char kMetricsAvailable[] = "MetricsAvailable";
 inline constexpr char kReconfiguring[] = "Reconfiguring";
-inline constexpr char kProgressing[] = "Progressing";  // steps end; false: whom the job waits for, and since when
-inline constexpr char kBlocked[] = "Blocked";          // something the operator must do is refused to it
-inline constexpr char kTuning[] = "Tuning";            // the tuner looks for a better setting
-inline constexpr char kSuspended[] = "Suspended";      // the job has no pods; spec.suspend, or a restart
+inline constexpr char kProgressing[] = "Progressing";        // steps end; false: whom the job waits for, and since when
+inline constexpr char kBlocked[] = "Blocked";                // something the operator must do is refused to it
+inline constexpr char kPolicyConflict[] = "PolicyConflict";  // policies leave nothing somewhere
+inline constexpr char kTuning[] = "Tuning";                  // the tuner looks for a better setting
+inline constexpr char kSuspended[] = "Suspended";            // the job has no pods; spec.suspend, or a restart
 
 }  // namespace attune::api

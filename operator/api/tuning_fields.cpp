@@ -50,14 +50,22 @@ void AddCpuKnob(std::vector<Field>& fields, const std::string& name, const std::
       });
 }
 
+// Absent is the first choice, and is written so: a policy's default is for jobs that state nothing.
+Field OmitFirst(Field field) {
+  field.get = [get = field.get, first = field.choices.front()](const TrainingJob& job) {
+    Json value = get(job);
+    return value == first ? Json() : value;
+  };
+  return field;
+}
+
 void AddObjective(std::vector<Field>& fields) {
   const std::string path = "spec.tuning.objective";
   fields.push_back(Default(Object(path, "What better means, and what cores and memory cost."), Json::object()));
-  fields.push_back(Default(Bound(path + ".kind",
-                                 "Time: the goal as soon as possible. Cost: at the least cost. TimeUnderBudget: as "
-                                 "soon as possible for at most budget.",
-                                 LENS(spec.tuning.objective.kind)),
-                           "Time"));
+  fields.push_back(OmitFirst(Bound(path + ".kind",
+                                   "Time: the goal as soon as possible. Cost: at the least cost. TimeUnderBudget: as "
+                                   "soon as possible for at most budget. Absent: Time, or as a policy says.",
+                                   LENS(spec.tuning.objective.kind))));
   fields.push_back(Default(
       Bound(path + ".coreHour", "Price of a core for an hour, in any currency.", LENS(spec.tuning.objective.core_hour)),
       1));
@@ -75,12 +83,12 @@ void AddTuning(std::vector<Field>& fields) {
   fields.push_back(
       Default(Object("spec.tuning", "Looks for the setting that finishes the running job soonest; docs/tuning.md."),
               Json::object()));
-  fields.push_back(Default(
+  fields.push_back(OmitFirst(
       Bound("spec.tuning.mode",
             "Off. Recommend: says what it would do and touches nothing. Initial: tries settings at the beginning, "
-            "then leaves the job alone. InPlaceOnly: changes nothing that needs other pods. Auto: all.",
-            LENS(spec.tuning.mode)),
-      "Off"));
+            "then leaves the job alone. InPlaceOnly: changes nothing that needs other pods. Auto: all. Absent: Off, or "
+            "as a policy says.",
+            LENS(spec.tuning.mode))));
   fields.push_back(Default(
       Bound("spec.tuning.paused", "Leave the setting as it is until this is false again.", LENS(spec.tuning.paused)),
       false));

@@ -22,6 +22,7 @@
 #include "operator/controller/plan/verdicts/ending.h"
 #include "operator/controller/plan/verdicts/server_verdicts.h"
 #include "operator/controller/plan/workers.h"
+#include "operator/controller/policies/bounds.h"
 #include "operator/controller/status/status.h"
 #include "operator/controller/status/suspended.h"
 
@@ -196,7 +197,9 @@ void PlanTuning(const Observed& observed, Draft::Needs kept, Now now, Draft& dra
   }
   draft.Requeue(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(tuning.look_again)), "the tuner");
   for (const PodMove& move : tuning.moves) PassOn(move, observed, now, draft);
-  if (!tuning.change) return;
+  if (!tuning.change || IntoBounds(observed) ||
+      (observed.policy && !KeepsBounds(*observed.policy, SettingOf(observed.job), *tuning.change)))
+    return;
   kube::Json patch;
   patch["metadata"]["uid"] = observed.job.uid;
   patch["spec"] = SpecPatch(*tuning.change);
@@ -204,6 +207,23 @@ void PlanTuning(const Observed& observed, Draft::Needs kept, Now now, Draft& dra
       PatchJob{
           .patch = std::move(patch), .reason = "the tuner wants " + ToString(*tuning.change), .if_job_unchanged = true},
       std::move(kept));
+}
+
+// A job outside of what policies allow is brought into it, where one of them says so. Windows begin and end by the wall
+// clock, which may jump: it is looked at from time to time.
+void PlanBounds(const Observed& observed, Now now, Draft& draft) {
+  constexpr Duration kLookAtClock = std::chrono::seconds(60);
+  if (!observed.policy) return;
+  if (const auto at = observed.policy->changes_at)
+    draft.Requeue(std::min(kLookAtClock, std::chrono::duration_cast<Duration>(*at - now.wall)), "a policy's window");
+  const auto within = IntoBounds(observed);
+  if (!within) return;
+  kube::Json patch;
+  patch["metadata"]["uid"] = observed.job.uid;
+  patch["spec"] = SpecPatch(*within);
+  draft.Create(PatchJob{.patch = std::move(patch),
+                        .reason = "policies allow no more than " + ToString(*within),
+                        .if_job_unchanged = true});
 }
 
 std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& options, Now now) {
@@ -335,6 +355,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
     if (stays) PlanTuning(observed, std::move(kept), now, draft);
+    PlanBounds(observed, now, draft);
     FollowPlacement(observed, moves, now, draft);
     FollowResizes(observed, moves, now, draft);
     if (stays && servers.begun) RestartToResize(observed, options, now, draft);

@@ -283,6 +283,13 @@ void AddStatus(std::vector<Field>& fields) {
                                    LENS(status.secret))));
   AddDataPlane(fields);
   AddTuningStatus(fields);
+  constexpr auto kPolicy = &TrainingJobStatus::policy;
+  fields.push_back(PartObject("status.policy", "Tuning policies that select this job.", kPolicy));
+  fields.push_back(PartMember("status.policy.policies", "Their names.", kPolicy, &PolicyInForce::policies));
+  fields.push_back(PartMember("status.policy.mode", "The mode in force.", kPolicy, &PolicyInForce::mode));
+  fields.push_back(
+      OmitEmpty(PartMember("status.policy.conflict", "What policies leave nothing of; the job keeps it as it is.",
+                           kPolicy, &PolicyInForce::conflict)));
   fields.push_back(Object("status.display", "Strings for table columns, derived from the rest."));
   AddDisplay(fields, "servers", "Ready and existing servers.", &Display::servers);
   AddDisplay(fields, "workers", "Ready and existing workers.", &Display::workers);

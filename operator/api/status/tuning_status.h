@@ -29,6 +29,13 @@ struct TuningDecision {
   std::string outcome;                  // Open, Kept, RolledBack, NotTaken, Crashed, Unjudged
 };
 
+// What policies say of the job (operator/policy/resolve.h).
+struct PolicyInForce {
+  std::string policies;  // "ClusterTuningPolicy night, TuningPolicy research/own"
+  std::string mode;      // in force
+  std::string conflict;  // "": none
+};
+
 struct TuningStatus {
   std::string stage;                      // Learning, Moving, Trying, Keeping, Paused, Finished, Unavailable, Off
   std::string message;                    // why, in a sentence or two

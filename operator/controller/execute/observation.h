@@ -8,6 +8,7 @@
 #include "base/time_source.h"
 #include "operator/controller/execute/job_memory.h"
 #include "operator/controller/observe/observed.h"
+#include "operator/controller/policies/policy_book.h"
 #include "operator/kube/api.h"
 #include "operator/kube/watch/watch_cache.h"
 #include "operator/telemetry/job_store.h"
@@ -20,7 +21,8 @@ struct Caches {
   kube::WatchCache& pods;  // projected by ProjectPod, indexed by the job's label
   kube::WatchCache& services;
   kube::WatchCache& budgets;
-  kube::WatchCache& nodes;  // never synced where this operator may not read them
+  kube::WatchCache& nodes;               // never synced where this operator may not read them
+  const PolicyBook* policies = nullptr;  // null: there are none
 };
 
 std::vector<ObservedPod> ObservePods(const kube::WatchCache& pods, const kube::ObjectKey& job);

@@ -1,5 +1,6 @@
 #include "operator/controller/execute/operator.h"
 
+#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -17,6 +18,7 @@
 #include "operator/controller/observe/machines.h"
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/options.h"
+#include "operator/controller/policies/policy_book.h"
 #include "operator/kube/events.h"
 #include "operator/kube/watch/reflector.h"
 #include "operator/kube/watch/watch_cache.h"
@@ -70,6 +72,10 @@ class OperatorImpl final : public Operator {
         services_(OwnedCacheOptions()),
         budgets_(OwnedCacheOptions({{"spec", "minAvailable"}})),
         nodes_(NodeCacheOptions()),
+        cluster_policies_(PolicyCacheOptions()),
+        own_policies_(PolicyCacheOptions()),
+        namespaces_(NamespaceCacheOptions()),
+        policies_({cluster_policies_, own_policies_, namespaces_}),
         store_(telemetry::JobStore::Create([this](const telemetry::JobId& job) { return Know(job); })),
         events_(api, time, contract::kFieldManager) {}
 
@@ -84,6 +90,8 @@ class OperatorImpl final : public Operator {
                        ") is not installed; install the chart or apply crds/trainingjob.yaml");
     }
     RETURN_IF_ERROR(installed);
+    awaited_ = {&jobs_, &pods_, &services_, &budgets_};
+    if (options_.tuning_policies) LookForPolicies();
     store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
     telemetry::ServiceOptions service{.listen = options_.telemetry_listen,
                                       .report_seconds = options_.report_seconds,
@@ -92,9 +100,9 @@ class OperatorImpl final : public Operator {
     std::string authority;
     if (!options_.telemetry_certificates.empty()) RETURN_IF_ERROR(ReadCertificates(service, authority));
     ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
-    executor_ =
-        std::make_unique<Executor>(api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_}, *store_, *service_,
-                                   events_, ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
+    executor_ = std::make_unique<Executor>(
+        api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_, options_.tuning_policies ? &policies_ : nullptr},
+        *store_, *service_, events_, ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
     StartReflectors();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
     threads_.emplace_back([this] { Tick(); });
@@ -161,6 +169,46 @@ class OperatorImpl final : public Operator {
       queue_.Add({std::string(kube::Namespace(*pod)), std::string(kube::Label(*pod, contract::kLabelJob))});
     }
   }
+  kube::WatchCacheOptions PolicyCacheOptions() {
+    return {.project = ProjectJob, .index_label = "", .on_change = [this](const CacheChange& change) {
+              AddJobsUnder(change);
+            }};
+  }
+  kube::WatchCacheOptions NamespaceCacheOptions() {
+    return {.project = kube::KeepFields({}), .index_label = "", .on_change = [this](const CacheChange& change) {
+              AddJobsWithin(change);
+            }};
+  }
+  // A policy that is made, changed or deleted is news to the jobs that it selects, or did.
+  void AddJobsUnder(const CacheChange& change) {
+    for (const kube::Snapshot& job : jobs_.All()) {
+      for (const kube::Snapshot& policy : {change.before, change.after}) {
+        if (policy != nullptr && policies_.IsAbout(*policy, *job)) queue_.Add(kube::KeyOf(*job));
+      }
+    }
+  }
+  // Its labels may select another policy.
+  void AddJobsWithin(const CacheChange& change) {
+    for (const kube::Snapshot& job : jobs_.All()) {
+      if (kube::Namespace(*job) == change.key.name) queue_.Add(kube::KeyOf(*job));
+    }
+  }
+  // Where there may be policies no job is touched before they are known; without them it is said once.
+  void LookForPolicies() {
+    const auto look = [&](const kube::ResourceType& type, const std::string& name_space, kube::WatchCache& cache) {
+      const Status status = api_.List(type, {.name_space = name_space, .items_max = 1}).status();
+      const bool none = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
+      if (none) {
+        log::Info("tuning policies do without this kind until it is installed and may be read",
+                  {{"kind", type.kind}, {"reason", status}});
+      } else {
+        awaited_.push_back(&cache);
+      }
+    };
+    look(kube::kTuningPolicies, options_.name_space, own_policies_);
+    look(kube::kClusterTuningPolicies, "", cluster_policies_);
+    look(kube::kNamespaces, "", namespaces_);  // otherwise a selector by their labels would select all meanwhile
+  }
   void AddJobOf(const CacheChange& change) {
     queue_.Add({change.key.name_space, std::string(kube::Label(Either(change), contract::kLabelJob))});
   }
@@ -193,16 +241,20 @@ class OperatorImpl final : public Operator {
     start(kube::kServices, owned, services_);
     start(kPodDisruptionBudgets, owned, budgets_);
     start(kube::kNodes, {}, nodes_);  // may be forbidden: it is not waited for
+    if (!options_.tuning_policies) return;
+    start(kube::kTuningPolicies, jobs, own_policies_);
+    start(kube::kClusterTuningPolicies, {}, cluster_policies_);
+    start(kube::kNamespaces, {}, namespaces_);
   }
 
   bool HaveSynced() const {
-    return jobs_.HasSynced() && pods_.HasSynced() && services_.HasSynced() && budgets_.HasSynced();
+    return std::ranges::all_of(awaited_, [](const kube::WatchCache* cache) { return cache->HasSynced(); });
   }
 
   // Absence means nothing before the first lists: no process acts until all are in.
   bool WaitForSync() const {
     constexpr Duration kSlice = std::chrono::milliseconds(200);
-    for (const kube::WatchCache* cache : {&jobs_, &pods_, &services_, &budgets_}) {
+    for (const kube::WatchCache* cache : awaited_) {
       while (!cache->WaitForSync(kSlice)) {
         if (stopping_) return false;
       }
@@ -243,6 +295,9 @@ class OperatorImpl final : public Operator {
   std::atomic<uint64_t> errors_ = 0;
   kube::WorkQueue queue_;
   kube::WatchCache jobs_, pods_, services_, budgets_, nodes_;
+  kube::WatchCache cluster_policies_, own_policies_, namespaces_;
+  const PolicyBook policies_;
+  std::vector<const kube::WatchCache*> awaited_;  // does not change once the threads run
   std::unique_ptr<telemetry::JobStore> store_;
   kube::EventRecorder events_;
   std::unique_ptr<telemetry::Service> service_;
@@ -263,7 +318,7 @@ class OperatorImpl final : public Operator {
 std::string OperatorImpl::NotReady() const {
   std::string missing;
   for (const WatchOfKind& watch : watches_) {
-    if (&watch.cache == &nodes_ || watch.cache.HasSynced()) continue;
+    if (watch.cache.HasSynced() || std::ranges::find(awaited_, &watch.cache) == awaited_.end()) continue;
     const Status failure = watch.reflector->last_failure();
     missing += (missing.empty() ? "the first list is not in: " : "; ") + watch.plural +
                (failure.ok() ? "" : " (" + attune::ToString(failure) + ")");

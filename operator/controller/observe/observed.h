@@ -118,6 +118,7 @@ struct Observed {
   // Memory that a role needs since a pod of it ran out of it, until the spec has as much (pod_resources.h); outlives
   // the dead pod in this process' life.
   std::map<RoleName, int64_t> memory_needs;
+  std::optional<policy::Effective> policy;         // of policies that select the job; spec.tuning is held to it already
   std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
   bool opens_tuning_record = false;                // it waits for what an operator before this one has kept
   std::optional<std::string> tuning_state;         // what is kept of it, as this process knows; unset: not known

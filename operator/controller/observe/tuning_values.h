@@ -9,6 +9,7 @@
 #include "base/sync_mode.h"
 #include "operator/api/training_job.h"
 #include "operator/controller/observe/names.h"
+#include "operator/policy/resolve.h"
 
 namespace attune::controller {
 
@@ -95,6 +96,7 @@ struct TuningInput {
   double age = 0;   // seconds since the job began, by wall clocks; read at the first look only
   int64_t generation = 0;
   api::Tuning policy;
+  policy::Effective rules;  // of policies that select the job; without any nothing is bounded
   api::Goal goal;
   SyncMode mode;
   JobSetting wanted;        // by the spec; threads as workers say when it does not

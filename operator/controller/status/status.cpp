@@ -9,6 +9,7 @@
 #include "operator/controller/plan/checkpoint_interval.h"
 #include "operator/controller/status/data_plane.h"
 #include "operator/controller/status/metric_status.h"
+#include "operator/controller/status/policy_status.h"
 #include "operator/controller/status/progress.h"
 #include "operator/controller/status/readiness.h"
 #include "operator/controller/status/reconfiguring.h"
@@ -304,6 +305,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetBlocked(observed, status, now);
   SetSuspended(observed, status, now);
   SetTuning(observed, status, now);
+  SetPolicy(observed, status, now);
   if (!verdict) SetProgressing(observed, progression.standstill, status, now);
   if (!verdict) SetStandstill(observed, servers, options, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);

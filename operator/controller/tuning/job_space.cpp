@@ -38,6 +38,15 @@ tuner::KnobRange CpuRange(const char* name, std::optional<int32_t> JobSetting::*
   return {.name = name, .low = within(std::min(low, high)), .high = within(high)};
 }
 
+// Narrowed by policies. What they leave nothing of keeps its present value, as what they forbid to touch.
+tuner::KnobRange Narrowed(tuner::KnobRange range, const TuningInput& input, api::PolicyKnob knob, int32_t current) {
+  const policy::KnobRange& rule = input.rules.Of(knob);
+  if (rule.min) range.low = static_cast<int32_t>(std::max<int64_t>(range.low, *rule.min));
+  if (rule.max) range.high = static_cast<int32_t>(std::min<int64_t>(range.high, *rule.max));
+  if (rule.fixed || range.low > range.high) range.low = range.high = current;
+  return range;
+}
+
 // "servers=2", each by the words of `attune tune pin`.
 std::vector<std::string> Pins(const api::Tuning& policy) {
   std::vector<std::string> pins;
@@ -114,20 +123,25 @@ tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max) {
   const int32_t least_servers = std::max(input.low.servers, input.backups > 0 ? 2 : 1);
   const JobSetting& now = input.wanted;
   // By name, as what is saved of a tuner lists them.
+  const auto add = [&](tuner::KnobRange range, api::PolicyKnob knob, int32_t current) {
+    space.knobs.push_back(Narrowed(std::move(range), input, knob, current));
+  };
   if (now.server_millicores)
-    space.knobs.push_back(
-        CpuRange("server_millicores", &JobSetting::server_millicores, input.policy.server_cpu, input));
-  space.knobs.push_back(fixed_servers
-                            ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
-                            : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers));
-  if (now.slack) space.knobs.push_back(SlackRange(input.policy.slack));
-  if (now.threads) space.knobs.push_back(RangeOf("threads", input.policy.threads, 1, threads_max, *now.threads));
+    add(CpuRange("server_millicores", &JobSetting::server_millicores, input.policy.server_cpu, input),
+        api::PolicyKnob::kServerCpu, *now.server_millicores);
+  add(fixed_servers ? tuner::KnobRange{.name = "servers", .low = now.servers, .high = now.servers}
+                    : RangeOf("servers", input.policy.servers, least_servers, input.high.servers, now.servers),
+      api::PolicyKnob::kServers, now.servers);
+  if (now.slack) add(SlackRange(input.policy.slack), api::PolicyKnob::kSlack, *now.slack);
+  if (now.threads)
+    add(RangeOf("threads", input.policy.threads, 1, threads_max, *now.threads), api::PolicyKnob::kThreads,
+        *now.threads);
   if (now.worker_millicores)
-    space.knobs.push_back(
-        CpuRange("worker_millicores", &JobSetting::worker_millicores, input.policy.worker_cpu, input));
-  space.knobs.push_back(
-      in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
-               : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers));
+    add(CpuRange("worker_millicores", &JobSetting::worker_millicores, input.policy.worker_cpu, input),
+        api::PolicyKnob::kWorkerCpu, *now.worker_millicores);
+  add(in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
+               : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers),
+      api::PolicyKnob::kWorkers, now.workers);
   space.current = ToSetting(now);
   return space;
 }
@@ -197,7 +211,13 @@ std::string ObjectiveKey(const api::TuningObjective& objective) {
 std::string WhyNothingToTry(const TuningInput& input) {
   const bool none_in_place = input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads &&
                              !input.wanted.slack && !input.wanted.worker_millicores && !input.wanted.server_millicores;
-  return !Pins(input.policy).empty()
+  const bool by_policy =
+      std::ranges::any_of(input.rules.knobs, [](const policy::KnobRange& each) { return each.fixed || each.max; });
+  return by_policy && !input.rules.policies.empty()
+             ? "policies leave one setting only (" + input.rules.policies.front() +
+                   "); status.policy of the job names "
+                   "them, and any conflict"
+         : !Pins(input.policy).empty()
              ? "nothing is left to try: " + PinnedText(input.policy) + "; `attune tune unpin` frees what is pinned"
          : none_in_place
              ? "this job has no knob that can be changed without other pods: its program offers no threads "

@@ -266,6 +266,7 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   if (const auto started = ParseRfc3339(job.status.start_time)) input.age = Seconds(now.wall - *started);
   input.generation = job.generation;
   input.policy = job.spec.tuning;
+  if (observed.policy) input.rules = *observed.policy;
   input.goal = job.spec.goal;
   input.mode = api::FromManifest(job.spec.synchronization);
   const Threads threads = ThreadsOf(observed, now);

@@ -275,6 +275,7 @@ void TuningLoop::Crashed(const TuningInput& input, const JobSetting& where, cons
   report.setting = ToSetting(where);
   report.time = input.time;
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);
+  if (!past_.empty()) past_.back().crashed = true;
   output.events.push_back({true, kEventTuningCrashed,
                            ToString(where) + " is not tried again: " + what + ". Going back to " + ToString(from_)});
   message_ = "going back to " + ToString(from_) + ": at " + ToString(where) + " " + what;
@@ -327,10 +328,12 @@ void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
 void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   if (const auto ending = EndingOf(input)) tuner_->SetEnding(input.time, *ending);
   if (input.policy.mode == api::TuningMode::kRecommend) return Recommend(input, output);
+  if (!trial_ && WaitsForPolicy(input)) return Remember();
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
   ReportOutcomes(output);
   const JobSetting target = FromSetting(tuner_->space(), decision.setting);
+  if (target != here_ && HoldsBack(input, decision, target, output)) return Remember();
   trial_ = decision.kind == tuner::DecisionKind::kTrial;
   stay_seconds_ = decision.seconds;
   const bool first_keep = !trial_ && !tuner_->records().empty();

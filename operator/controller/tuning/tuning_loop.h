@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "operator/controller/observe/tuning_values.h"
+#include "operator/controller/tuning/change_gate.h"
 #include "operator/controller/tuning/finding_actions.h"
 #include "operator/controller/tuning/job_health.h"
 #include "operator/tuner/tuner.h"
@@ -83,6 +84,10 @@ class TuningLoop {
   void Move(const TuningInput& input, TuningOutput& output);
   void Stay(const TuningInput& input, TuningOutput& output);
   void Decide(const TuningInput& input, TuningOutput& output);
+  bool WaitsForPolicy(const TuningInput& input);
+  bool HoldsBack(const TuningInput& input, const tuner::Decision& decision, const JobSetting& target,
+                 TuningOutput& output);
+  void StayFor(const TuningInput& input, const Refusal& refusal);
   void Recommend(const TuningInput& input, TuningOutput& output);
   void Leave(const TuningInput& input);
   void Order(const TuningInput& input, JobSetting target, TuningOutput& output);
@@ -112,6 +117,7 @@ class TuningLoop {
   int32_t failures_ = 0;
   uint64_t changes_ = 0, reported_ = 0;
   std::vector<tuner::NamedRecord> story_;  // of tuners before this one, oldest first, numbered from the job's begin
+  std::vector<PastChange> past_;           // that policies count; changes of users are none
   uint64_t numbered_ = 0;                  // how many decisions they made: this one's numbers begin behind
   double spent_ = 0;                       // by them, of the budget
   std::optional<tuner::Remaining> remaining_;

@@ -2,6 +2,7 @@
 // platform will not give.
 #include <algorithm>
 
+#include "operator/controller/tuning/job_space.h"
 #include "operator/controller/tuning/tuning_loop.h"
 
 namespace attune::controller {
@@ -12,6 +13,46 @@ void TuningLoop::LookAtHealth(const TuningInput& input, TuningOutput& output) {
   if (findings == findings_) return;
   findings_ = std::move(findings);
   Remember();
+}
+
+void TuningLoop::StayFor(const TuningInput& input, const Refusal& refusal) {
+  constexpr double kLongest = 600;  // a policy may be changed meanwhile
+  stay_until_ = input.time + std::clamp(refusal.seconds, static_cast<double>(input.policy.window_seconds), kLongest);
+  message_ = "keeping " + ToString(here_) + ": " + refusal.why;
+}
+
+// Neither kind of change may be made now: the tuner is not asked, and records nothing that does not happen.
+bool TuningLoop::WaitsForPolicy(const TuningInput& input) {
+  const auto trial = WhyNotNow(input.rules, past_, {.trial = true, .back = false, .gain = {}}, input.time);
+  const auto move = WhyNotNow(input.rules, past_, {.trial = false, .back = false, .gain = {}}, input.time);
+  if (!trial || !move) return false;
+  StayFor(input, trial->seconds < move->seconds ? *trial : *move);
+  return true;
+}
+
+// The job stays where it is; a trial is left for the best setting known, which waits for nothing.
+bool TuningLoop::HoldsBack(const TuningInput& input, const tuner::Decision& decision, const JobSetting& target,
+                           TuningOutput& output) {
+  constexpr size_t kPastMax = 256;
+  const JobSetting best = FromSetting(tuner_->space(), tuner_->Incumbent());
+  const auto belief = tuner_->BeliefAbout(decision.setting);
+  const bool is_trial = decision.kind == tuner::DecisionKind::kTrial;
+  const ProposedChange change{.trial = is_trial,
+                              .back = trial_ && !is_trial && target == best,
+                              .gain = belief ? std::optional(belief->gain) : std::nullopt};
+  const auto refusal = WhyNotNow(input.rules, past_, change, input.time);
+  if (!refusal) {
+    past_.push_back({input.time, change.trial, false});
+    if (past_.size() > kPastMax) past_.erase(past_.begin());
+    return false;
+  }
+  StayFor(input, *refusal);
+  if (!trial_ || best == here_) return true;
+  trial_ = false;
+  stay_seconds_ = static_cast<double>(input.policy.window_seconds);
+  CloseWindow(input, true);
+  Order(input, best, output);
+  return true;
 }
 
 // After the setting: a change of the spec that is on its way there is known from a user's by the spec's generation.

@@ -38,6 +38,19 @@ Json SaveStory(const std::vector<tuner::NamedRecord>& story, size_t count) {
   return json;
 }
 
+// [[812.5, true, false], ...]: when, a trial, crashed.
+Json SavePast(const std::vector<PastChange>& past) {
+  Json json = Json::array();
+  for (const PastChange& each : past) json.push_back(Json::array({each.time, each.trial, each.crashed}));
+  return json;
+}
+std::vector<PastChange> LoadPast(const Json& json) {
+  std::vector<PastChange> past;
+  for (const Json& each : json.is_array() ? json : Json::array())
+    past.push_back({each.at(0).get<double>(), each.at(1).get<bool>(), each.at(2).get<bool>()});
+  return past;
+}
+
 // What cannot be read is passed over: it is reported, nothing is decided from it.
 std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
   std::vector<tuner::NamedRecord> story;
@@ -68,6 +81,7 @@ std::string TuningLoop::Save() const {
                {"told", reported_},
                {"numbered", numbered_},
                {"spent", spent_},
+               {"past", SavePast(past_)},
                {"findings", findings_},
                {"acts", saved_acts_},
                {"ceiling", ToJson(next_ceiling_)},
@@ -156,6 +170,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     if (read.stage_ != Stage::kMoving) read.ceiling_ = read.next_ceiling_;
     read.numbered_ = json.value("numbered", uint64_t{0});
     read.spent_ = json.value("spent", 0.0);
+    read.past_ = LoadPast(kube::At(json, {"past"}));
     read.story_ = LoadStory(kube::At(json, {"story"}));
     if (read.story_.size() > kStoryMax) read.story_.resize(kStoryMax);
     if (json.contains("tuner")) {

@@ -222,6 +222,12 @@ std::vector<KindInfo> BuiltInKinds() {
   kinds.push_back(Plain({"coordination.k8s.io", "v1", "leases", "Lease"}, "lease", {}, false));
   kinds.push_back(
       Plain({"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"}, "poddisruptionbudget", {"pdb"}));
+  for (const kube::ResourceType& type : {kube::kTuningPolicies, kube::kClusterTuningPolicies}) {
+    KindInfo policies =
+        Plain(type, type.namespaced ? "tuningpolicy" : "clustertuningpolicy", {type.namespaced ? "tp" : "ctp"});
+    policies.custom = true;
+    kinds.push_back(std::move(policies));
+  }
   // Kept, and enforced by nothing: pods of one machine have loopback addresses.
   kinds.push_back(Plain({"networking.k8s.io", "v1", "networkpolicies", "NetworkPolicy"}, "networkpolicy", {"netpol"}));
   return kinds;

@@ -160,6 +160,10 @@ TEST(Resolve, SelectorsOfJobsNamespacesAndTheOwnNamespace) {
   EXPECT_EQ(Resolve(job, all, kNoon).policies.size(), 3U);
   job.namespace_labels.reset();  // not readable: the stricter reading
   EXPECT_EQ(Resolve(job, all, kNoon).policies.size(), 3U);
+  tier.spec.on_violation = api::OnViolation::kShrinkNow;
+  EXPECT_FALSE(Resolve(job, {tier}, kNoon).shrinks_now) << "it may be about other namespaces";
+  job.namespace_labels = api::Labels{{"tier", "research"}};
+  EXPECT_TRUE(Resolve(job, {tier}, kNoon).shrinks_now);
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ class OperatorTest : public testing::Test {
     options.telemetry_listen = "127.0.0.1:0";
     options.status_interval = milliseconds(100);
     options.job_policies = true;
+    options.tuning_policies = true;
     options.begin_unheard_after = Duration::zero();  // these servers have no sidecars
     auto started = Operator::Start(options, api_, time_);
     ASSERT_TRUE(started.ok()) << started.status();
@@ -136,6 +137,42 @@ class OperatorTest : public testing::Test {
   local::MemoryApi api_{time_};
   std::unique_ptr<Operator> operator_;
 };
+
+Json PolicyOf(const kube::ResourceType& type, Json spec) {
+  Json policy = {{"apiVersion", type.api_version()}, {"kind", type.kind}, {"metadata", {{"name", "a"}}}};
+  if (type.namespaced) policy["metadata"]["namespace"] = "default";
+  policy["spec"] = std::move(spec);
+  return policy;
+}
+
+TEST_F(OperatorTest, APolicyThatIsMadeWhileAJobRunsIsInForceAtOnceAndIsNamedByTheStatus) {
+  CreateRunningJob(1, 6);
+  const Json policy =
+      PolicyOf(kube::kTuningPolicies, {{"knobs", {{"workers", {{"max", 2}}}}}, {"onViolation", "ShrinkNow"}});
+  ASSERT_TRUE(api_.Create(kube::kTuningPolicies, policy).ok());
+  const auto workers = [&] { return kube::IntegerAt(Get(kube::kTrainingJobs, "j"), {"spec", "workers", "replicas"}); };
+  EXPECT_TRUE(Eventually([&] { return workers() == 2; }));
+  const auto in_force = [&] {
+    return std::string(kube::StringAt(Get(kube::kTrainingJobs, "j"), {"status", "policy", "policies"}));
+  };
+  EXPECT_TRUE(Eventually([&] { return in_force() == "TuningPolicy default/a"; }));
+  ASSERT_TRUE(api_.Delete(kube::kTuningPolicies, ObjectKey{"default", "a"}).ok());
+  EXPECT_TRUE(Eventually([&] { return in_force().empty(); }));
+  EXPECT_EQ(workers(), 2);
+}
+
+TEST_F(OperatorTest, PoliciesThatLeaveAnEmptyRangeAreAConditionThatNamesBoth) {
+  ASSERT_TRUE(api_.Create(kube::kTrainingJobs, JobManifest(1, 1)).ok());
+  ASSERT_TRUE(
+      api_.Create(kube::kTuningPolicies, PolicyOf(kube::kTuningPolicies, {{"knobs", {{"workers", {{"max", 2}}}}}}))
+          .ok());
+  ASSERT_TRUE(api_.Create(kube::kClusterTuningPolicies,
+                          PolicyOf(kube::kClusterTuningPolicies, {{"knobs", {{"workers", {{"min", 4}}}}}}))
+                  .ok());
+  EXPECT_TRUE(Eventually([&] { return Condition("PolicyConflict").starts_with("True/EmptyRange"); }));
+  EXPECT_THAT(Condition("PolicyConflict"), HasSubstr("ClusterTuningPolicy a asks for at least 4"));
+  EXPECT_THAT(Condition("PolicyConflict"), HasSubstr("TuningPolicy default/a for at most 2"));
+}
 
 TEST_F(OperatorTest, AJobRunsFromManifestToSuccess) {
   CreateRunningJob(2, 2);

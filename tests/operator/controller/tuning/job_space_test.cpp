@@ -31,6 +31,22 @@ std::string Text(const tuner::SpaceDescription& space) {
   return text;
 }
 
+TEST(JobSpaceTest, PoliciesNarrowRangesAndNeverOpenThem) {
+  TuningInput input = Elastic();
+  const auto bounds = [&](api::PolicyKnob knob) -> policy::KnobRange& {
+    return input.rules.knobs.at(static_cast<size_t>(knob));
+  };
+  bounds(api::PolicyKnob::kWorkers) = {.min = 2, .max = 64};
+  bounds(api::PolicyKnob::kWorkerCpu) = {.max = 4000};
+  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 1-16 workers 2-16 at 2 3");
+  bounds(api::PolicyKnob::kWorkers) = {.max = 2};  // the job has 3: it stays until something is changed
+  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 1-16 workers 1-2 at 2 3");
+  bounds(api::PolicyKnob::kServers).fixed = true;
+  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 2-2 workers 1-2 at 2 3");
+  bounds(api::PolicyKnob::kWorkers) = {.min = 200};  // beyond the role's own max
+  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 2-2 workers 3-3 at 2 3");
+}
+
 TEST(JobSpaceTest, EachKnobHasTheRangeThatItsRoleAndThePolicyAllow) {
   struct Row {
     const char* name;

@@ -125,6 +125,54 @@ TEST(TuningLoop, FindsAMuchBetterSettingAndTellsTheStory) {
   EXPECT_LT(job.last.state.size(), TuningLoop::kStateBytesMax);
 }
 
+TEST(TuningLoop, PoliciesBoundTheSearchAndItsRate) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.rules.policies = {"ClusterTuningPolicy a"};
+  job.input.rules.knobs.at(static_cast<size_t>(api::PolicyKnob::kWorkers)).max = 3;
+  job.input.rules.cool_down_seconds = 200;
+  int last_write = -1000, writes = 0;
+  JobSetting came_from;
+  for (int second = 0; second < 900; ++second) {
+    const JobSetting before = job.input.wanted;
+    job.Tick();
+    EXPECT_LE(job.input.wanted.workers, 3);
+    if (job.input.wanted == before) continue;
+    if (job.input.wanted != came_from) {  // the way back never waits
+      EXPECT_GE(second - last_write, 199) << job.events;
+    }
+    came_from = before;
+    last_write = second;
+    ++writes;
+  }
+  EXPECT_GE(writes, 1) << job.events;
+}
+
+TEST(TuningLoop, ATrialThatAPolicyHoldsUpIsNotMade) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.rules.policies = {"ClusterTuningPolicy a"};
+  job.input.rules.trials_per_hour = job.input.rules.moves_per_hour = 0;
+  job.Run(300);
+  EXPECT_EQ(job.writes, 0);
+  EXPECT_THAT(job.last.status.message, HasSubstr("a policy allows 0 "));
+  EXPECT_THAT(job.events, Not(HasSubstr("TuningTrial"))) << "of what was not done nothing is reported";
+  job.input.rules = {};  // the policy is deleted while the job runs
+  job.Run(900);
+  EXPECT_GE(job.writes, 1) << job.last.status.message;
+}
+
+TEST(TuningLoop, ANewOperatorCountsTheChangesOfTheOneBefore) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.rules.policies = {"ClusterTuningPolicy a"};
+  job.input.rules.trials_per_hour = 1;
+  job.input.rules.moves_per_hour = 0;
+  job.Run(120);
+  const int before = job.writes;
+  EXPECT_GE(before, 1);
+  job.Restart();
+  job.Run(300);
+  EXPECT_LE(job.writes, before + 1) << "the way back at most: " << job.events;
+}
+
 // Per step, where each pod costs the same for an hour.
 double Cost(const JobSetting& at) { return (at.servers + at.workers) / Rate(at); }
 
