@@ -274,7 +274,7 @@ bool Selects(const Policy& policy, const JobFacts& job) {
 
 Effective Resolve(const JobFacts& job, std::vector<Policy> policies, WallTime now) {
   std::erase_if(policies, [&](const Policy& policy) { return !Selects(policy, job); });
-  // Whether one is about this namespace may not be known: then it bounds what is to come, and changes nothing that runs.
+  // Whether one is about this namespace may not be known: then it bounds what is to come, and changes nothing that is.
   for (Policy& policy : policies) {
     const bool is_certain = job.namespace_labels || policy.spec.namespaces == api::LabelSelector();
     if (!is_certain) policy.spec.on_violation = api::OnViolation::kKeep;
