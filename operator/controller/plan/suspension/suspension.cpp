@@ -50,6 +50,16 @@ bool IsNewer(const v1::JobWindow& window, const SuspensionStatus& record) {
          (window.checkpoint().directory() != record.directory || window.checkpoint().number() != record.checkpoint);
 }
 
+// What is there already is not the one that is asked for.
+void NoteNewest(const Observed& observed, const v1::JobWindow* window, SuspensionStatus& record) {
+  const auto& known = observed.job.status.checkpoint;
+  record.directory = known ? known->directory : "";
+  record.checkpoint = known ? known->number : 0;
+  if (window == nullptr || !IsNewer(*window, record)) return;
+  record.directory = window->checkpoint().directory();
+  record.checkpoint = window->checkpoint().number();
+}
+
 void AskForCheckpoint(const Observed& observed, Now now, Directives& directives, Draft& draft,
                       SuspensionStatus& record) {
   const v1::JobWindow* window = directives.window();
@@ -151,9 +161,7 @@ std::optional<SuspensionStatus> NextSuspension(const Observed& observed, const S
   if (state != api::kSuspensionCheckpointing) {
     TakeUp(observed, *record);
     Enter(*record, api::kSuspensionCheckpointing, now);
-    const auto& newest = observed.job.status.checkpoint;
-    record->directory = newest ? newest->directory : "";
-    record->checkpoint = newest ? newest->number : 0;
+    NoteNewest(observed, directives.window(), *record);
     draft.Requeue(kLookAgain, "the record of the suspension");
     return record;
   }

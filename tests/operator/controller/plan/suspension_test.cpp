@@ -72,8 +72,7 @@ std::string AttemptInEnvironment(FakeCluster& cluster, const std::string& pod) {
 
 TEST(Suspension, NoPodGoesBeforeACheckpointIsWhole) {
   FakeCluster cluster = Running(KeptJob());
-  Write(cluster, 6);  // of an hour ago
-  cluster.Settle();
+  Write(cluster, 6);  // of a moment ago: no status has it
   AskToSuspend(cluster);
   cluster.Settle();
   EXPECT_THAT(cluster.sent_texts(), ElementsAre(StartsWith("a-server-0 checkpoint of suspension")));
