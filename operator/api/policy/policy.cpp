@@ -33,6 +33,7 @@ class Parser {
   void Members(const PolicyField& object, const Json& value) {
     std::vector<const PolicyField*> children = PolicyChildrenOf(object.path);
     std::vector<std::string> names;
+    names.reserve(children.size());
     for (const PolicyField* child : children) names.emplace_back(child->name());
     CheckNames(object.path, value, names);
     for (const PolicyField* child : children) {
