@@ -90,6 +90,8 @@ api::TrainingJobStatus BuildSuspendedStatus(const Observed& observed, Now now, D
   }
   SuspensionStatus& record = *status.suspension;
   status.observed_generation = observed.job.generation;
+  std::erase_if(status.conditions,
+                [](const auto& condition) { return condition.type == api::kFailed; });  // of a manifest since repaired
   const bool any = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOfJob(observed, pod); });
   if (any) {
     if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);  // it has had processes

@@ -98,6 +98,17 @@ TEST(Suspension, StaysForAsLongAsItIsWantedAndPlansNothing) {
   EXPECT_EQ(StateOf(cluster), "Suspended");
 }
 
+TEST(Suspension, AManifestThatWasInvalidMeanwhileIsNoFailureOnceItIsRepaired) {
+  FakeCluster cluster = Suspended();
+  cluster.problems = {{.path = "spec.goal", .found = "nothing", .allowed = "a goal"}};
+  cluster.Settle();
+  cluster.problems.clear();
+  cluster.Settle();
+  EXPECT_EQ(cluster.Condition(api::kFailed), "absent");
+  EXPECT_EQ(StateOf(cluster), "Suspended");
+  EXPECT_EQ(cluster.status().phase, "Suspended");
+}
+
 TEST(Suspension, TheNextAttemptBeginsWithTheCheckpointUnderAHigherTerm) {
   FakeCluster cluster = Suspended();
   const std::string secret = cluster.status().secret;
