@@ -354,7 +354,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
-    if (stays) PlanTuning(observed, std::move(kept), now, draft);
+    if (!IsSuspending(observed.job.status)) PlanTuning(observed, std::move(kept), now, draft);
     PlanBounds(observed, now, draft);
     FollowPlacement(observed, moves, now, draft);
     FollowResizes(observed, moves, now, draft);

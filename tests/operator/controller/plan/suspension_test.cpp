@@ -296,6 +296,15 @@ TEST(Suspension, TheTunerDecidesNothingMeanwhile) {
   EXPECT_EQ(cluster.job().spec.workers.replicas, workers);
 }
 
+TEST(Suspension, WhatTheTunerReportsAtTheGoalIsStillSent) {
+  FakeCluster cluster = Running(KeptJob().Tuning(api::TuningMode::kAuto));
+  cluster.ReachGoal("evaluation");
+  cluster.tuning.emplace();
+  cluster.tuning->events.push_back({false, kEventTuningFinished, "the goal is reached"});
+  cluster.Reconcile();
+  EXPECT_TRUE(cluster.HasEvent(kEventTuningFinished));
+}
+
 // A process on a machine that was silent comes back under its old name, with its finalizer and its reports.
 TEST(Suspension, APodOfTheAttemptBeforeIsRemovedAndCountsForNothing) {
   FakeCluster cluster = Running(KeptJob());
