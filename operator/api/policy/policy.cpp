@@ -238,29 +238,6 @@ void CheckTop(const Json& object, std::vector<FieldProblem>& problems) {
 
 }  // namespace
 
-bool Matches(const LabelSelector& selector, const Labels& labels) {
-  for (const auto& [name, value] : selector.match_labels) {
-    const auto at = labels.find(name);
-    if (at == labels.end() || at->second != value) return false;
-  }
-  return std::ranges::all_of(selector.match_expressions, [&](const LabelExpression& each) {
-    const auto at = labels.find(each.key);
-    const bool there = at != labels.end();
-    const bool listed = there && std::ranges::find(each.values, at->second) != each.values.end();
-    switch (each.op) {
-      case LabelExpression::Operator::kIn:
-        return listed;
-      case LabelExpression::Operator::kNotIn:
-        return !listed;
-      case LabelExpression::Operator::kExists:
-        return there;
-      case LabelExpression::Operator::kDoesNotExist:
-        return !there;
-    }
-    return false;
-  });
-}
-
 const kube::ResourceType& TypeOf(const Policy& policy) {
   return policy.name_space.empty() ? kube::kClusterTuningPolicies : kube::kTuningPolicies;
 }

@@ -5,34 +5,15 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "operator/api/policy/label_selector.h"
 #include "operator/api/training_job.h"
 
 namespace attune::api {
-
-using Labels = std::map<std::string, std::string>;
-
-// One of spec.selector.*.matchExpressions, in the words of Kubernetes.
-struct LabelExpression {
-  enum class Operator { kIn, kNotIn, kExists, kDoesNotExist };
-  std::string key;
-  Operator op = Operator::kIn;
-  std::vector<std::string> values;
-  friend bool operator==(const LabelExpression&, const LabelExpression&) = default;
-};
-
-// All parts must hold; without any it selects everything.
-struct LabelSelector {
-  Labels match_labels;
-  std::vector<LabelExpression> match_expressions;
-  friend bool operator==(const LabelSelector&, const LabelSelector&) = default;
-};
-bool Matches(const LabelSelector& selector, const Labels& labels);
 
 // The knobs that a policy can bound, by their names in a manifest. CPU is in millicores.
 enum class PolicyKnob { kServers, kWorkers, kThreads, kSlack, kServerCpu, kWorkerCpu };

@@ -147,6 +147,28 @@ TEST(Policy, SelectorsFollowKubernetes) {
   EXPECT_FALSE(Matches(expression(Operator::kDoesNotExist), {{"team", ""}}));
 }
 
+TEST(Policy, TheFirstPartOfASelectorThatFailsIsNamed) {
+  const LabelSelector selector{{{"tier", "research"}},
+                               {{"team", LabelExpression::Operator::kIn, {"a", "b"}},
+                                {"zone", LabelExpression::Operator::kNotIn, {"x"}},
+                                {"gpu", LabelExpression::Operator::kExists, {}},
+                                {"spot", LabelExpression::Operator::kDoesNotExist, {}}}};
+  EXPECT_EQ(ToString(selector), "tier=research,team in (a,b),zone notin (x),gpu,!spot");
+  EXPECT_EQ(ToString(LabelSelector()), "");
+  const std::pair<Labels, const char*> kTable[] = {
+      {{}, "has no label tier; asked for is tier=research"},
+      {{{"tier", "prod"}}, "has label tier=prod; asked for is tier=research"},
+      {{{"tier", "research"}, {"team", "c"}}, "has label team=c; asked for is team in (a,b)"},
+      {{{"tier", "research"}, {"team", "a"}, {"zone", "x"}}, "has label zone=x; asked for is zone notin (x)"},
+      {{{"tier", "research"}, {"team", "a"}}, "has no label gpu; asked for is gpu"},
+      {{{"tier", "research"}, {"team", "a"}, {"gpu", ""}, {"spot", "1"}}, "has label spot=1; asked for is !spot"}};
+  for (const auto& [labels, want] : kTable) {
+    EXPECT_EQ(FirstMismatch(selector, labels), want);
+    EXPECT_FALSE(Matches(selector, labels)) << want;
+  }
+  EXPECT_EQ(FirstMismatch(selector, {{"tier", "research"}, {"team", "a"}, {"gpu", ""}}), std::nullopt);
+}
+
 TEST(Schedule, DaysAndHours) {
   const auto work = ParseSchedule("Mon-Fri 08:00-20:00 Europe/Berlin");
   ASSERT_TRUE(work);
