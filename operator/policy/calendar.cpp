@@ -58,4 +58,11 @@ std::optional<WallTime> NextChange(const api::Schedule& schedule, WallTime now) 
   return std::chrono::time_point_cast<WallTime::duration>(absl::ToChronoTime(*next));
 }
 
+std::string TextIn(const std::string& zone, WallTime time) {
+  absl::TimeZone found;
+  const bool known = absl::LoadTimeZone(zone, &found);
+  return absl::FormatTime("%a %Y-%m-%d %H:%M ", ToAbsl(time), known ? found : absl::UTCTimeZone()) +
+         (known ? zone : "UTC");
+}
+
 }  // namespace attune::policy

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "base/time_source.h"
 #include "operator/api/policy/schedule.h"
@@ -14,5 +15,8 @@ bool Holds(const api::Schedule& schedule, WallTime now);
 bool IsKnownZone(const std::string& zone);
 // When that changes next; nothing when it does not within nine days.
 std::optional<WallTime> NextChange(const api::Schedule& schedule, WallTime now);
+
+// "Wed 2026-07-15 20:00 Europe/Berlin"; by UTC where the zone is not known.
+std::string TextIn(const std::string& zone, WallTime time);
 
 }  // namespace attune::policy

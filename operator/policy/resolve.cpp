@@ -164,8 +164,24 @@ class Resolver {
     for (const Policy& policy : policies_) budget.Say(policy.spec.budget_per_job, NameOf(policy));
     budget.Say(job_.tuning.objective.budget, kJob);
     if (const auto least = budget.Settle(std::less<>(), made_.fields)) made_.budget = least->value;
-    const bool limited = std::ranges::any_of(policies_, [](const Policy& each) { return !!each.spec.budget_per_job; });
-    if (limited && made_.objective == api::ObjectiveKind::kTime) made_.objective = api::ObjectiveKind::kTimeUnderBudget;
+    HoldToBudget();
+  }
+
+  // A job that is to be fast is to be so within what it may cost.
+  void HoldToBudget() {
+    const auto limits = [](const Policy& each) { return each.spec.budget_per_job.has_value(); };
+    const auto limiting = std::ranges::find_if(policies_, limits);
+    if (limiting == policies_.end() || made_.objective != api::ObjectiveKind::kTime) return;
+    made_.objective = api::ObjectiveKind::kTimeUnderBudget;
+    const auto stated = std::ranges::find(made_.fields, "objective", &FieldInForce::field);
+    FieldInForce row{"objective", ObjectiveText(made_.objective), "the budget of " + NameOf(*limiting), {}};
+    if (stated == made_.fields.end()) {
+      made_.fields.push_back(std::move(row));
+      return;
+    }
+    row.overruled.push_back({stated->value, stated->from});
+    row.overruled.insert(row.overruled.end(), stated->overruled.begin(), stated->overruled.end());
+    *stated = std::move(row);
   }
 
   // The job's own word about a knob.

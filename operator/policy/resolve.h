@@ -13,6 +13,7 @@
 
 #include "base/time_source.h"
 #include "operator/api/policy/policy.h"
+#include "operator/policy/knob_range.h"
 
 namespace attune::policy {
 
@@ -45,12 +46,6 @@ struct Conflict {
   std::vector<std::string> between;  // policies, perhaps "the job"
   std::string text;
   friend bool operator==(const Conflict&, const Conflict&) = default;
-};
-
-struct KnobRange {
-  std::optional<int64_t> min, max;
-  bool fixed = false;  // forbidden, or in conflict
-  friend bool operator==(const KnobRange&, const KnobRange&) = default;
 };
 
 struct Effective {

@@ -1,9 +1,7 @@
 #include "operator/controller/policies/bounds.h"
 
-#include <algorithm>
-#include <functional>
-
 #include "operator/controller/objects/pod_resources.h"
+#include "operator/policy/knob_range.h"
 #include "operator/tuner/space/knob.h"
 
 namespace attune::controller {
@@ -13,26 +11,15 @@ std::optional<int32_t> ToInt(const std::optional<int64_t>& value) {
   return value ? std::optional<int32_t>(static_cast<int32_t>(*value)) : std::nullopt;
 }
 
-// How far a value lies outside.
-int64_t Excess(const policy::KnobRange& range, int64_t value) {
-  if (range.max && value > *range.max) return value - *range.max;
-  if (range.min && value < *range.min) return *range.min - value;
-  return 0;
-}
-
 bool KeepsRange(const policy::KnobRange& range, std::optional<int32_t> present, std::optional<int32_t> asked) {
   if (!asked || present == asked) return true;
   if (range.fixed) return !present;  // the spec leaves it open, and the tuner has only its present value to name
-  const int64_t excess = Excess(range, *asked);
-  return excess == 0 || (present && excess < Excess(range, *present));
+  const int64_t excess = policy::Excess(range, *asked);
+  return excess == 0 || (present && excess < policy::Excess(range, *present));
 }
 
-// What cannot be kept to leaves the value as it is.
 int32_t Within(const policy::KnobRange& range, int32_t value) {
-  if (range.fixed) return value;
-  if (range.max) value = static_cast<int32_t>(std::min<int64_t>(value, *range.max));
-  if (range.min) value = static_cast<int32_t>(std::max<int64_t>(value, *range.min));
-  return value;
+  return static_cast<int32_t>(policy::Nearest(range, value));
 }
 
 void BringWithin(const policy::KnobRange& range, std::optional<int32_t>& value) {

@@ -25,7 +25,7 @@ class PolicyBook {
   bool IsAbout(const kube::Json& policy, const kube::Json& job) const;
 
  private:
-  policy::JobFacts FactsOf(const kube::Json& job) const;
+  policy::JobFacts FactsOf(const kube::Json& job, const api::Tuning& tuning) const;
 
   const Caches caches_;
 };

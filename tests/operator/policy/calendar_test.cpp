@@ -75,6 +75,12 @@ TEST(Calendar, TheNextChangeIsTheFirstMinuteThatDiffers) {
   }
 }
 
+TEST(Calendar, TimesAreShownByTheClocksOfThePlace) {
+  EXPECT_EQ(TextIn("Europe/Berlin", Utc("2026-07-15T18:00:00Z")), "Wed 2026-07-15 20:00 Europe/Berlin");
+  EXPECT_EQ(TextIn("Europe/Berlin", Utc("2026-01-14T18:00:00Z")), "Wed 2026-01-14 19:00 Europe/Berlin");
+  EXPECT_EQ(TextIn("Europe/Nowhere", Utc("2026-01-14T18:00:00Z")), "Wed 2026-01-14 18:00 UTC");
+}
+
 TEST(Calendar, AnUnknownZoneHoldsAlways) {
   EXPECT_FALSE(IsKnownZone("Europe/Nowhere"));
   EXPECT_TRUE(HoldsAt("Mon 08:00-09:00 Europe/Nowhere", "2026-07-18T10:00:00Z"));

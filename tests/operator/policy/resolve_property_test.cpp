@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <iostream>
 #include <random>
+#include <set>
 
 #include "base/os/random_seed.h"
 #include "operator/policy/calendar.h"
 #include "operator/policy/resolve.h"
+#include "operator/policy/selection.h"
 
 namespace attune::policy {
 namespace {
@@ -132,6 +134,22 @@ TEST_F(ResolveProperties, TheOrderOfArrivalDoesNotMatter) {
     const Effective first = Resolve(job, policies, now);
     std::ranges::shuffle(policies, draw_.random());
     EXPECT_EQ(Resolve(job, policies, now), first);
+  }
+}
+
+// Why a policy is not about a job is said exactly where it is not, and each row of what is in force is there once.
+TEST_F(ResolveProperties, ReasonsAndRowsAgreeWithWhatIsInForce) {
+  for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    JobFacts job = draw_.Job();
+    if (draw_.OneIn(3)) job.namespace_labels.reset();
+    const std::vector<Policy> policies = draw_.Policies();
+    const Effective effective = Resolve(job, policies, draw_.Time());
+    for (Policy policy : policies) {
+      if (draw_.OneIn(3)) policy.spec.namespaces.match_labels = {{"tier", "a"}};
+      EXPECT_EQ(WhyNotSelected(policy, job).has_value(), !Selects(policy, job)) << NameOf(policy);
+    }
+    std::set<std::string> fields;
+    for (const FieldInForce& row : effective.fields) EXPECT_TRUE(fields.insert(row.field).second) << row.field;
   }
 }
 

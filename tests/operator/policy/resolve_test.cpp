@@ -135,6 +135,30 @@ TEST(Resolve, ABudgetOfAPolicyTurnsTimeIntoTimeUnderBudget) {
   EXPECT_EQ(tuning.objective.core_hour, 0.04);
 }
 
+// The row says what is in force, and not what the budget has replaced.
+TEST(Resolve, TheObjectiveThatABudgetMakesIsShownWithWhatItOverruled) {
+  Policy policy = Named("cheap");
+  policy.spec.budget_per_job = 20;
+  JobFacts job = Job();
+  const FieldInForce* row = nullptr;
+  const Effective stated = Resolve(job, {policy}, kNoon);
+  ASSERT_NE(row = RowOf(stated, "objective"), nullptr);
+  EXPECT_EQ(*row, (FieldInForce{"objective",
+                                "timeUnderBudget",
+                                "the budget of ClusterTuningPolicy cheap",
+                                {{"time", "the job"}}}));
+  job.states_objective = false;
+  const Effective silent = Resolve(job, {policy}, kNoon);
+  ASSERT_NE(row = RowOf(silent, "objective"), nullptr);
+  EXPECT_EQ(row->value, "timeUnderBudget");
+  EXPECT_TRUE(row->overruled.empty());
+  job.states_objective = true;
+  job.tuning.objective.kind = api::ObjectiveKind::kCost;
+  const Effective cost = Resolve(job, {policy}, kNoon);
+  ASSERT_NE(row = RowOf(cost, "objective"), nullptr);
+  EXPECT_EQ(row->value, "cost");
+}
+
 TEST(Resolve, FindingsThatActAreHeldToTheMode) {
   Policy policy = Named("look");
   policy.spec.allowed_modes = {TuningMode::kRecommend};
