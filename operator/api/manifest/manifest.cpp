@@ -7,9 +7,11 @@
 
 #include "base/os/file.h"
 #include "operator/api/fields.h"
+#include "operator/api/manifest/policy_document.h"
 #include "operator/api/manifest/yaml.h"
 #include "operator/api/pod/label_names.h"
 #include "operator/api/pod/pod_fields.h"
+#include "operator/api/policy/policy.h"
 
 namespace attune::api {
 namespace {
@@ -32,7 +34,7 @@ constexpr const char* kTemplates[] = {"spec.servers.template", "spec.workers.tem
 
 // Names in metadata and the templates' fields; what the few rules of pod_template.h have found wrong already is not
 // said again.
-void CheckTemplates(const Json& object, std::vector<FieldProblem>& problems) {
+void CheckMetadataAndTemplates(const Json& object, std::vector<FieldProblem>& problems) {
   std::vector<FieldProblem> found;
   CheckNamesAndValues(kube::At(object, {"metadata", "labels"}), "metadata.labels", true, found);
   CheckNamesAndValues(kube::At(object, {"metadata", "annotations"}), "metadata.annotations", false, found);
@@ -47,8 +49,8 @@ void CheckTemplates(const Json& object, std::vector<FieldProblem>& problems) {
   problems.insert(problems.end(), found.begin(), found.end());
 }
 
-// What a field takes: "" where that is unknown, or where it takes strings.
-std::string AllowedAt(const std::string& path) {
+// What a field of a job takes: "" where that is unknown, or where it takes strings.
+std::string AllowedInJob(const std::string& path) {
   std::string allowed;
   if (const Field* field = FindField(path)) allowed = AllowedText(*field);
   for (const std::string prefix : kTemplates) {
@@ -58,32 +60,52 @@ std::string AllowedAt(const std::string& path) {
 }
 
 // `yes` for a number is no question of quotes.
-void SayWhatIsAllowed(const YamlDocument& document, std::vector<FieldProblem>& problems) {
+void SayWhatIsAllowed(const YamlDocument& document, bool is_policy, std::vector<FieldProblem>& problems) {
   for (FieldProblem& problem : problems) {
     const auto unclear = document.unclear.find(problem.path);
     if (unclear == document.unclear.end()) continue;
-    std::string allowed = AllowedAt(problem.path);
+    AllowedInPolicy takes;
+    if (is_policy) {
+      takes = AllowedAt(problem.path);
+    } else {
+      takes.text = AllowedInJob(problem.path);
+      if (const Field* field = FindField(problem.path)) takes.choices = field->choices;
+    }
+    std::string allowed = takes.text;
     const std::string& text = unclear->second;
     if (allowed.empty()) continue;
     if (allowed.starts_with("a whole number") && text.find_first_of("0123456789") != std::string::npos)
       allowed += ", without leading zeros";
     // `mode: Off` is what is allowed, and yet a boolean for half of the readers.
-    const Field* field = FindField(problem.path);
-    for (const std::string& choice : field == nullptr ? std::vector<std::string>() : field->choices) {
+    for (const std::string& choice : takes.choices) {
       if (strcasecmp(choice.c_str(), text.c_str()) == 0) allowed = "\"" + choice + "\", in quotes; all: " + allowed;
     }
     problem.allowed = std::move(allowed);
   }
 }
 
-Manifest FromDocument(YamlDocument document, const std::filesystem::path& file) {
+// Which kind a document is of may itself be one of its problems.
+std::vector<FieldProblem> ProblemsOf(const Json& object, bool is_policy, ManifestKinds kinds) {
+  if (is_policy && kinds != ManifestKinds::kJobs) return PolicyProblems(object);
+  if (kinds == ManifestKinds::kPolicies) return {NoPolicyProblem(object)};
+  std::vector<FieldProblem> problems = ParseTrainingJob(object).problems;
+  CheckMetadataAndTemplates(object, problems);
+  for (FieldProblem& problem : problems) {
+    if (problem.path != "kind") continue;
+    if (kinds == ManifestKinds::kJobsAndPolicies) problem.allowed = "TrainingJob, TuningPolicy or ClusterTuningPolicy";
+    if (is_policy) problem.allowed += "; kubectl apply -f applies a policy, and attune policy test tries it";
+  }
+  return problems;
+}
+
+Manifest FromDocument(YamlDocument document, const std::filesystem::path& file, ManifestKinds kinds) {
   Manifest manifest;
   manifest.file = file;
-  manifest.problems = ParseTrainingJob(document.value).problems;
-  CheckTemplates(document.value, manifest.problems);
+  const bool is_policy = IsMeantAsPolicy(document.value);
+  manifest.problems = ProblemsOf(document.value, is_policy, kinds);
   manifest.places = std::move(document.places);
   manifest.Locate(manifest.problems);
-  SayWhatIsAllowed(document, document.problems);
+  SayWhatIsAllowed(document, is_policy, document.problems);
   // What is wrong about the YAML comes first: a value lost there may be the reason of a second complaint about its
   // field.
   for (const FieldProblem& problem : document.problems) {
@@ -97,16 +119,26 @@ Manifest FromDocument(YamlDocument document, const std::filesystem::path& file) 
   return manifest;
 }
 
-// Two jobs of one name: the second would silently change the first.
+// "TrainingJob default/word2vec"; "" without a name, which is a problem of its own.
+std::string IdentityOf(const Json& object) {
+  if (IsPolicy(object)) {
+    const Policy policy = ParsePolicy(object).policy;
+    return policy.name.empty() ? "" : NameOf(policy);
+  }
+  const TrainingJob job = ParseTrainingJob(object).job;
+  return job.name.empty() ? "" : kube::kTrainingJobs.kind + " " + job.name_space + "/" + job.name;
+}
+
+// Two objects of one name: the second would silently change the first.
 void CheckNames(std::vector<Manifest>& manifests) {
   for (size_t i = 0; i < manifests.size(); ++i) {
-    const ParsedJob second = ParseTrainingJob(manifests[i].object);
-    if (second.job.name.empty()) continue;
+    const std::string identity = IdentityOf(manifests[i].object);
+    if (identity.empty()) continue;
     for (size_t j = 0; j < i; ++j) {
-      const ParsedJob first = ParseTrainingJob(manifests[j].object);
-      if (first.job.name != second.job.name || first.job.name_space != second.job.name_space) continue;
-      manifests[i].problems.push_back(
-          {"metadata.name", "\"" + second.job.name + "\" again", "a name no other document of the file has"});
+      if (IdentityOf(manifests[j].object) != identity) continue;
+      manifests[i].problems.push_back({"metadata.name",
+                                       "\"" + std::string(kube::Name(manifests[i].object)) + "\" again",
+                                       "a name no other document of the file has"});
     }
   }
 }
@@ -121,14 +153,15 @@ void Manifest::Locate(std::vector<FieldProblem>& found) const {
   }
 }
 
-StatusOr<std::vector<Manifest>> ParseManifests(const std::string& text, const std::string& name) {
+StatusOr<std::vector<Manifest>> ParseManifests(const std::string& text, const std::string& name, ManifestKinds kinds) {
   ASSIGN_OR_RETURN(std::vector<YamlDocument> documents, ParseYaml(text, name));
   if (documents.empty()) {
-    return Error(StatusCode::kInvalidArgument, name + ": holds no document; a TrainingJob begins with \"apiVersion: " +
-                                                   kube::kTrainingJobs.api_version() + "\"");
+    const auto& type = kinds == ManifestKinds::kPolicies ? kube::kClusterTuningPolicies : kube::kTrainingJobs;
+    return Error(StatusCode::kInvalidArgument, name + ": holds no document; a " + type.kind +
+                                                   " begins with \"apiVersion: " + type.api_version() + "\"");
   }
   std::vector<Manifest> manifests;
-  for (YamlDocument& document : documents) manifests.push_back(FromDocument(std::move(document), name));
+  for (YamlDocument& document : documents) manifests.push_back(FromDocument(std::move(document), name, kinds));
   CheckNames(manifests);
   return manifests;
 }

@@ -20,10 +20,14 @@ struct Manifest {
   void Locate(std::vector<FieldProblem>& found) const;
 };
 
+// What a file may hold.
+enum class ManifestKinds { kJobs, kPolicies, kJobsAndPolicies };
+
 // Every document of the file ("---" separates). A Status only when the file cannot be read or is not YAML (line
 // included).
 StatusOr<std::vector<Manifest>> ReadManifests(const std::filesystem::path& file);
 // The same from memory; `name` stands for the file in messages.
-StatusOr<std::vector<Manifest>> ParseManifests(const std::string& text, const std::string& name);
+StatusOr<std::vector<Manifest>> ParseManifests(const std::string& text, const std::string& name,
+                                               ManifestKinds kinds = ManifestKinds::kJobs);
 
 }  // namespace attune::api

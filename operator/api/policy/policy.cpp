@@ -288,6 +288,24 @@ ParsedPolicy ParsePolicy(const Json& object) {
   return parsed;
 }
 
+AllowedInPolicy AllowedAt(const std::string& path) {
+  if (path.starts_with("spec.windows[") && path.ends_with("].mode")) return {Joined(ModeNames()), ModeNames()};
+  const auto at = std::ranges::find(PolicyFields(), path.substr(0, path.find('[')), &PolicyField::path);
+  if (at == PolicyFields().end()) return {};
+  switch (at->type) {
+    case PolicyFieldType::kInteger:
+    case PolicyFieldType::kNumber:
+      return {RangeText(*at), {}};
+    case PolicyFieldType::kBoolean:
+      return {"true or false", {}};
+    case PolicyFieldType::kChoice:
+    case PolicyFieldType::kChoices:
+      return {Joined(at->choices), at->choices};
+    default:
+      return {};
+  }
+}
+
 Json ToJson(const PolicySpec& spec) {
   Policy policy;
   policy.spec = spec;

@@ -83,6 +83,13 @@ struct ParsedPolicy {
   std::vector<FieldProblem> problems;
 };
 ParsedPolicy ParsePolicy(const Json& object);
+// What the field at the path of a manifest takes, "spec.mode.allowed[0]" included. Of names the list of them; "" where
+// it takes strings, or is none.
+struct AllowedInPolicy {
+  std::string text;
+  std::vector<std::string> choices;
+};
+AllowedInPolicy AllowedAt(const std::string& path);
 
 Json ToJson(const PolicySpec& spec);
 Json ToJson(const PolicyStatus& status);

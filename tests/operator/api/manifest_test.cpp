@@ -94,6 +94,84 @@ TEST(Manifest, SecondDocumentsAndOtherKinds) {
               ElementsAre(HasSubstr("metadata.name: found \"word2vec\" again")));
 }
 
+std::vector<std::string> TextsOfPolicies(const std::string& text, ManifestKinds kinds) {
+  const auto manifests = ParseManifests(text, "night.yaml", kinds);
+  EXPECT_TRUE(manifests.ok()) << manifests.status();
+  std::vector<std::string> texts;
+  for (const Manifest& manifest : *manifests) {
+    for (const FieldProblem& problem : manifest.problems) texts.push_back(ToString(problem, "night.yaml"));
+  }
+  return texts;
+}
+
+constexpr char kNight[] = R"(apiVersion: attune.dev/v1alpha1
+kind: ClusterTuningPolicy
+metadata: {name: night}
+spec: {limits: {trialsPerHour: 6}}
+)";
+
+TEST(PolicyManifest, JobsAndPoliciesMayStandInOneFileWhereBothAreTaken) {
+  EXPECT_THAT(TextsOfPolicies(std::string(kGood) + "---\n" + kNight, ManifestKinds::kJobsAndPolicies), IsEmpty());
+  EXPECT_THAT(TextsOfPolicies(kNight, ManifestKinds::kPolicies), IsEmpty());
+  EXPECT_THAT(TextsOfPolicies(kGood, ManifestKinds::kPolicies),
+              ElementsAre("night.yaml:2:7: kind: found \"TrainingJob\"; allowed: TuningPolicy or ClusterTuningPolicy"));
+  EXPECT_THAT(TextsOfPolicies(kNight, ManifestKinds::kJobs),
+              ElementsAre("night.yaml:2:7: kind: found \"ClusterTuningPolicy\"; allowed: TrainingJob, the one kind "
+                          "understood; kubectl apply -f applies a policy, and attune policy test tries it"));
+}
+
+TEST(PolicyManifest, AllMistakesAtOnceWithTheirPlacesAndTheNearestNames) {
+  EXPECT_THAT(TextsOfPolicies(R"(apiVersion: attune.dev/v1
+kind: ClusterTuningPolcy
+metadata: {name: Night, labels: {version: 2}}
+spec:
+  selector: {jobs: {matchLabels: {priority: 1}}}
+  mode: {allowed: [Recommend, auto]}
+  knob: {workers: {max: 4}}
+  knobs:
+    workers: {min: 8, max: 4}
+  windows:
+    - {schedule: "Mon 08:00-08:00 UTC", mode: Recommend}
+    - {schedule: "Mon-Fri 08:00-20:00 UTC"}
+)",
+                              ManifestKinds::kJobsAndPolicies),
+              ElementsAre(HasSubstr("night.yaml:1:13: apiVersion: found \"attune.dev/v1\"; allowed: "
+                                    "attune.dev/v1alpha1"),
+                          HasSubstr("night.yaml:2:7: kind: found \"ClusterTuningPolcy\"; allowed: ClusterTuningPolicy "
+                                    "(nearest)"),
+                          HasSubstr("night.yaml:3:18: metadata.name: found \"Night\""),
+                          HasSubstr("night.yaml:3:43: metadata.labels.version: found 2; allowed: a string"),
+                          HasSubstr("night.yaml:5:34: spec.selector.jobs.matchLabels: found"),
+                          HasSubstr("night.yaml:6:31: spec.mode.allowed[1]: found \"auto\"; allowed: Auto (nearest)"),
+                          HasSubstr("night.yaml:7:3: spec.knob: found an unknown field; allowed: knobs (nearest)"),
+                          HasSubstr("night.yaml:9:20: spec.knobs.workers.min: found 8; allowed: at most"),
+                          HasSubstr("night.yaml:11:18: spec.windows[0].schedule: found \"Mon 08:00-08:00 UTC\"; "
+                                    "allowed: an end that is not the beginning"),
+                          HasSubstr("night.yaml:12:7: spec.windows[1].mode: found nothing")));
+}
+
+TEST(PolicyManifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
+  const std::string head = "apiVersion: attune.dev/v1alpha1\nkind: TuningPolicy\nmetadata: {name: a}\nspec: {";
+  const std::pair<const char*, const char*> kTable[] = {
+      {"mode: {allowed: [Off]}", "spec.mode.allowed[0]: found Off, which readers of YAML understand differently; "
+                                 "allowed: \"Off\", in quotes; all: Off, Recommend"},
+      {"mode: {default: off}", "allowed: \"Off\", in quotes; all: Off, Recommend"},
+      {"windows: [{schedule: '* 08:00-09:00 UTC', mode: Off}]", "spec.windows[0].mode: found Off, which readers"},
+      {"knobs: {slack: {forbidden: yes}}", "allowed: true or false"},
+      {"limits: {trialsPerHour: 010}", "a whole number from 0 to 1000000, without leading zeros"}};
+  for (const auto& [field, want] : kTable) {
+    EXPECT_THAT(TextsOfPolicies(head + field + "}\n", ManifestKinds::kPolicies), ElementsAre(HasSubstr(want))) << field;
+  }
+}
+
+TEST(PolicyManifest, TwoOfOneNameAreAMistakeAndOneOfEachKindIsNone) {
+  const std::string own =
+      "apiVersion: attune.dev/v1alpha1\nkind: TuningPolicy\nmetadata: {name: night}\nspec: {}\n";
+  EXPECT_THAT(TextsOfPolicies(std::string(kNight) + "---\n" + kNight, ManifestKinds::kPolicies),
+              ElementsAre(HasSubstr("metadata.name: found \"night\" again")));
+  EXPECT_THAT(TextsOfPolicies(std::string(kNight) + "---\n" + own, ManifestKinds::kPolicies), IsEmpty());
+}
+
 // A question of quotes only where strings are taken.
 TEST(Manifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
   struct Case {
