@@ -1,6 +1,7 @@
 #include "operator/policy/resolve.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <tuple>
 #include <utility>
@@ -22,7 +23,11 @@ constexpr TuningMode kModes[] = {TuningMode::kAuto, TuningMode::kInitial, Tuning
                                  TuningMode::kRecommend, TuningMode::kOff};
 
 std::string WholeText(int64_t value) { return std::to_string(value); }
-std::string FigureText(double value) { return kube::Json(value).dump(); }
+std::string FigureText(double value) {
+  constexpr double kWholeMost = 1e15;
+  if (std::trunc(value) == value && std::abs(value) < kWholeMost) return WholeText(static_cast<int64_t>(value));
+  return kube::Json(value).dump();
+}
 
 // Initial does what Auto does, and stops: where Auto is allowed, so is it.
 bool Allows(const PolicySpec& spec, TuningMode mode) {
@@ -157,6 +162,7 @@ class Resolver {
     }
     const auto settled = kind.Settle(stricter, made_.fields);
     made_.objective = settled ? settled->value : job_.tuning.objective.kind;
+    if (!settled) made_.fields.push_back({"objective", ObjectiveText(made_.objective), kJob, {}});
     // The dearer price spends a budget sooner.
     made_.core_hour = Take<double>("objective.price.core-hour", &PolicySpec::core_hour, FigureText, std::greater<>());
     made_.gib_hour = Take<double>("objective.price.gib-hour", &PolicySpec::gib_hour, FigureText, std::greater<>());
@@ -173,15 +179,10 @@ class Resolver {
     const auto limiting = std::ranges::find_if(policies_, limits);
     if (limiting == policies_.end() || made_.objective != api::ObjectiveKind::kTime) return;
     made_.objective = api::ObjectiveKind::kTimeUnderBudget;
-    const auto stated = std::ranges::find(made_.fields, "objective", &FieldInForce::field);
-    FieldInForce row{"objective", ObjectiveText(made_.objective), "the budget of " + NameOf(*limiting), {}};
-    if (stated == made_.fields.end()) {
-      made_.fields.push_back(std::move(row));
-      return;
-    }
-    row.overruled.push_back({stated->value, stated->from});
-    row.overruled.insert(row.overruled.end(), stated->overruled.begin(), stated->overruled.end());
-    *stated = std::move(row);
+    const auto row = std::ranges::find(made_.fields, "objective", &FieldInForce::field);
+    row->overruled.insert(row->overruled.begin(), Overruled{row->value, row->from});
+    row->value = ObjectiveText(made_.objective);
+    row->from = "the budget of " + NameOf(*limiting);
   }
 
   // The job's own word about a knob.

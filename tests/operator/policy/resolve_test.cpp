@@ -148,15 +148,15 @@ TEST(Resolve, TheObjectiveThatABudgetMakesIsShownWithWhatItOverruled) {
                                 "the budget of ClusterTuningPolicy cheap",
                                 {{"time", "the job"}}}));
   job.states_objective = false;
-  const Effective silent = Resolve(job, {policy}, kNoon);
-  ASSERT_NE(row = RowOf(silent, "objective"), nullptr);
-  EXPECT_EQ(row->value, "timeUnderBudget");
-  EXPECT_TRUE(row->overruled.empty());
+  EXPECT_EQ(Resolve(job, {policy}, kNoon).fields, stated.fields) << "silence means time";
   job.states_objective = true;
   job.tuning.objective.kind = api::ObjectiveKind::kCost;
   const Effective cost = Resolve(job, {policy}, kNoon);
   ASSERT_NE(row = RowOf(cost, "objective"), nullptr);
   EXPECT_EQ(row->value, "cost");
+  const Effective none = Resolve(Job(), {}, kNoon);
+  ASSERT_NE(row = RowOf(none, "objective"), nullptr);
+  EXPECT_EQ(*row, (FieldInForce{"objective", "time", "the job", {}}));
 }
 
 TEST(Resolve, FindingsThatActAreHeldToTheMode) {
