@@ -25,6 +25,7 @@ struct Dispatch {
   int operator()(const DescribeArguments& arguments) const { return Describe(arguments, target); }
   int operator()(const ReportArguments& arguments) const { return Report(arguments, target); }
   int operator()(const ExplainArguments& arguments) const { return Explain(arguments, target); }
+  int operator()(const PolicyArguments& arguments) const { return Policy(arguments, target); }
   int operator()(const TuneArguments& arguments) const { return Tune(arguments, target); }
   int operator()(const LogsArguments& arguments) const { return Logs(arguments, target); }
   int operator()(const ScaleArguments& arguments) const { return Scale(arguments, target); }

@@ -66,6 +66,7 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (name == "describe") arguments.command = values.describe;
   if (name == "report") arguments.command = values.report;
   if (name == "explain") arguments.command = values.explain;
+  if (name == "policy") arguments.command = values.policy;
   if (name == "tune") arguments.command = values.tune;
   if (name == "logs") arguments.command = values.logs;
   if (name == "scale") arguments.command = values.scale;

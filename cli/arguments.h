@@ -83,6 +83,12 @@ struct ExplainArguments {
   std::string job;
   bool model = false, json = false;
 };
+struct PolicyArguments {
+  std::string action = "list";  // list, explain, test
+  std::string what;             // explain: a job; test: a file
+  bool all_namespaces = false;  // list
+  std::string output;           // "", json, yaml
+};
 struct TuneArguments {
   std::string action;              // pause, resume, pin, or a mode
   std::vector<std::string> words;  // the job, or none; before it, with pin, "servers=2,workers=4"
@@ -140,9 +146,9 @@ struct CompletionArguments {
 // In all of them a job that is not named, "", is the only one there is (cli/connection.h).
 using Command =
     std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments, DescribeArguments,
-                 ReportArguments, ExplainArguments, LogsArguments, ScaleArguments, SyncArguments, TuneArguments,
-                 CheckpointArguments, MoveArguments, SuspendArguments, PlaceArguments, StopArguments, ExportArguments,
-                 InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
+                 ReportArguments, ExplainArguments, PolicyArguments, LogsArguments, ScaleArguments, SyncArguments,
+                 TuneArguments, CheckpointArguments, MoveArguments, SuspendArguments, PlaceArguments, StopArguments,
+                 ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

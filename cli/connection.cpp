@@ -233,6 +233,24 @@ StatusOr<Connection> ConnectToCluster(const Target& target) {
   return connection;
 }
 
+StatusOr<Connection> ConnectToPolicies(const Target& target) {
+  const std::string next =
+      "name a cluster with --kubeconfig FILE or --context NAME; attune validate FILE checks policies without one";
+  if (target.instance) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "policies are objects of a cluster, and jobs of this machine are tuned as their manifests say; leave "
+                 "--instance out, and " +
+                     next);
+  }
+  if (!WantsCluster(target) && !DefaultKubeconfigExists()) {
+    return Error(StatusCode::kNotFound,
+                 "there is no kubeconfig, and policies are objects of a cluster: jobs of this machine are tuned as "
+                 "their manifests say; " +
+                     next);
+  }
+  return ConnectToCluster(target);
+}
+
 StatusOr<std::optional<size_t>> ChooseRunningJob(const std::vector<RunningJob>& jobs, const std::string& name_space,
                                                  const std::string& wanted) {
   std::vector<size_t> matching;

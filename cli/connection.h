@@ -46,6 +46,8 @@ StatusOr<JobConnection> ConnectToJob(const Target& target, const std::string& jo
 StatusOr<std::vector<Connection>> ConnectToAll(const Target& target);
 // Only the cluster.
 StatusOr<Connection> ConnectToCluster(const Target& target);
+// Where policies are: the cluster that is named, or of the default kubeconfig. What runs on this machine has none.
+StatusOr<Connection> ConnectToPolicies(const Target& target);
 bool WantsCluster(const Target& target);
 
 // What is said of a job that was taken because none was named.

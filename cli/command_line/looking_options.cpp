@@ -64,6 +64,25 @@ void AddExplain(CLI::App& app, TypedValues& values) {
   AddJsonOutput(*explain, values, "json: an object, for programs");
 }
 
+void AddPolicy(CLI::App& app, TypedValues& values) {
+  CLI::App* policy = AddCommand(
+      app, "policy", "Show what a platform's policies allow the tuner, and try policies",
+      "Policies are objects of a cluster (ClusterTuningPolicy, TuningPolicy); of several the stricter rule wins. test\n"
+      "applies nothing: it says which jobs would change, and how. Exit code 2 when the file is wrong.\n\n"
+      "  attune policy list -A                 what each selects and says, of all namespaces\n"
+      "  attune policy explain word2vec        what is in force for a job, and by which policy\n"
+      "  attune policy test night.yaml         before kubectl apply -f night.yaml\n");
+  policy->add_option("ACTION", values.policy.action, "list (default), explain or test")
+      ->check(OneOf({"list", "explain", "test"}));
+  policy->add_option("JOB|FILE", values.policy.what,
+                     "explain: name of a job, which may be left out where\nthere is one; test: policies (YAML), -: "
+                     "standard input");
+  policy->add_flag("-A,--all-namespaces", values.policy.all_namespaces, "With list: policies of all namespaces");
+  policy->add_option("-o,--output", values.policy.output, "json: an object, for programs; with list also yaml")
+      ->check(OneOf({"json", "yaml"}))
+      ->type_name("FORMAT");
+}
+
 void AddLogs(CLI::App& app, TypedValues& values) {
   CLI::App* logs = AddCommand(app, "logs", "Print what the pods of a job wrote",
                               "Without ROLE, or with several pods, each line begins with its pod.\n\n"
@@ -84,6 +103,7 @@ void AddLooking(CLI::App& app, TypedValues& values) {
   AddReport(app, values);
   AddRuns(app, values);
   AddExplain(app, values);
+  AddPolicy(app, values);
   AddLogs(app, values);
 }
 

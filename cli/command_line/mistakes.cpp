@@ -38,6 +38,9 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"apply
                                                                          {"check", "validate"},
                                                                          {"lint", "validate"},
                                                                          {"pin", "tune pin"},
+                                                                         {"policies", "policy list"},
+                                                                         {"tp", "policy list"},
+                                                                         {"ctp", "policy list"},
                                                                          {"pause", "tune pause"},
                                                                          {"plot", "report"},
                                                                          {"dashboard", "report"}};

@@ -18,6 +18,7 @@ struct TypedValues {
   DescribeArguments describe;
   ReportArguments report;
   ExplainArguments explain;
+  PolicyArguments policy;
   TuneArguments tune;
   LogsArguments logs;
   ScaleArguments scale;

@@ -13,6 +13,7 @@ int Get(const GetArguments& arguments, const Target& target);
 int Describe(const DescribeArguments& arguments, const Target& target);
 int Report(const ReportArguments& arguments, const Target& target);
 int Explain(const ExplainArguments& arguments, const Target& target);
+int Policy(const PolicyArguments& arguments, const Target& target);
 int Logs(const LogsArguments& arguments, const Target& target);
 int Scale(const ScaleArguments& arguments, const Target& target);
 int Tune(const TuneArguments& arguments, const Target& target);

@@ -39,6 +39,7 @@ _attune_words() {
     *:--format) COMPREPLY=($(compgen -W "safetensors npz word2vec-text" -- "$cur")); return ;;
     *:--tune) COMPREPLY=($(compgen -W "off recommend initial inplaceonly auto" -- "$cur")); return ;;
     get:-o|get:--output) COMPREPLY=($(compgen -W "json yaml name" -- "$cur")); return ;;
+    policy:-o|policy:--output) COMPREPLY=($(compgen -W "json yaml" -- "$cur")); return ;;
     *:-o|*:--output) COMPREPLY=($(compgen -W "json" -- "$cur")); return ;;
     *:--context|*:-n|*:--namespace|*:--instance|*:--tail|*:--timeout|*:--name|*:--tag|*:--keep|*:--limit-cores-per-pod|\
     *:--table|*:--checkpoint) COMPREPLY=(); return ;;
@@ -68,6 +69,12 @@ _attune_words() {
     runs:*)
       case "$first:$position" in
         show:1|diff:1|diff:2|rm:*) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
+      esac ;;
+    policy:0) COMPREPLY=($(compgen -W "list explain test" -- "$cur")) ;;
+    policy:1)
+      case "$first" in
+        explain) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
+        test) COMPREPLY=($(compgen -f -- "$cur")) ;;
       esac ;;
     tune:0) COMPREPLY=($(compgen -W "pause resume pin unpin auto recommend initial inplaceonly off" -- "$cur")) ;;
     tune:1)

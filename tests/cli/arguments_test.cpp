@@ -113,6 +113,20 @@ TEST(Arguments, RunsAndReportsOfSeveral) {
   EXPECT_EQ(std::get<ReportArguments>(report.arguments->command).jobs.size(), 2U);
 }
 
+TEST(Arguments, PoliciesListedExplainedAndTried) {
+  const auto parse = [](const std::vector<std::string>& words) {
+    const ParsedArguments parsed = ParseArguments(words);
+    EXPECT_TRUE(parsed.arguments.has_value()) << parsed.text;
+    return std::get<PolicyArguments>(parsed.arguments->command);
+  };
+  EXPECT_EQ(parse({"policy"}).action, "list");
+  EXPECT_TRUE(parse({"policy", "-A"}).all_namespaces);
+  EXPECT_EQ(parse({"policy", "list", "-o", "yaml"}).output, "yaml");
+  EXPECT_EQ(parse({"policy", "explain", "j"}).what, "j");
+  EXPECT_EQ(parse({"policy", "explain"}).what, "");
+  EXPECT_EQ(parse({"policy", "test", "-", "-o", "json"}).what, "-");
+}
+
 TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
   const std::pair<std::vector<std::string>, const char*> kTable[] = {
       {{"run"}, "see attune run --help"},
@@ -124,6 +138,10 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"completion", "fish"}, "bash"},
       {{"run", "f", "--keep", "0"}, "see attune run --help"},
       {{"runs", "fly"}, "list, show, diff, rm"},
+      {{"policy", "apply", "f"}, "\"apply\" is not one of: list, explain, test"},
+      {{"policy", "list", "-o", "name"}, "json, yaml"},
+      {{"policy", "test", "f", "g"}, "not expected: g"},
+      {{"policies"}, "did you mean policy list?"},
       {{"fly"}, "there is no command fly"},
       {{"scael", "j"}, "did you mean scale?"}};
   for (const auto& [words, want] : kTable) {

@@ -34,7 +34,7 @@ std::string Suggest(const std::string& words, int current) {
 
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_THAT(Suggest("attune \"\"", 1),
-              HasSubstr("run resume validate get describe report runs explain logs scale sync tune "
+              HasSubstr("run resume validate get describe report runs explain policy logs scale sync tune "
                         "checkpoint move suspend restart spread pack stop inspect export tuner version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
@@ -68,7 +68,12 @@ TEST(Completion, OffersWhatFitsAndNothingElse) {
       {"attune runs \"\"", "list show diff rm\n"},
       {"attune runs list \"\"", "\n"},
       {"attune runs diff \"\"", "word2vec\n"},
-      {"attune runs diff a b \"\"", "\n"}};
+      {"attune runs diff a b \"\"", "\n"},
+      {"attune policy \"\"", "list explain test\n"},
+      {"attune policy explain \"\"", "word2vec\n"},
+      {"attune policy test /us", "/usr\n"},
+      {"attune policy list \"\"", "\n"},
+      {"attune policy -o \"\"", "json yaml\n"}};
   for (const auto& [words, want] : kTable) {
     const std::string text = words;
     const auto current = static_cast<int>(std::count(text.begin(), text.end(), ' '));

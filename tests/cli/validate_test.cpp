@@ -41,14 +41,27 @@ TEST_F(Validation, AGoodFileIsCalledValid) {
   EXPECT_EQ(output_, "good.yaml: valid (word2vec)\n");
 }
 
+TEST_F(Validation, PoliciesAreCheckedAsJobsAre) {
+  EXPECT_EQ(Run({.files = {"policies.yaml", "bad-policies.yaml"}}), 2);
+  ExpectGolden(output_, "validate-policies.txt");
+  EXPECT_EQ(Run({.files = {"policies.yaml"}}), 0) << "what is worth knowing is no mistake";
+}
+
+TEST_F(Validation, AdviceForPrograms) {
+  EXPECT_EQ(Run({.files = {"policies.yaml"}, .json = true}), 0);
+  EXPECT_EQ(output_.substr(0, output_.find('\n')),
+            "{\"column\":3,\"file\":\"policies.yaml\",\"line\":5,\"note\":\"it selects every job of the "
+            "cluster\",\"path\":\"spec.selector\"}");
+}
+
 TEST_F(Validation, ForPrograms) {
   EXPECT_EQ(Run({.files = {"service.yaml"}, .json = true}), 2);
   EXPECT_EQ(output_,
             "{\"allowed\":\"attune.dev/v1alpha1, the one version "
             "understood\",\"column\":13,\"file\":\"service.yaml\",\"found\":\"\\\"v1\\\"\","
             "\"line\":1,\"path\":\"apiVersion\"}\n"
-            "{\"allowed\":\"TrainingJob, the one kind "
-            "understood\",\"column\":7,\"file\":\"service.yaml\",\"found\":\"\\\"Service\\\"\","
+            "{\"allowed\":\"TrainingJob, TuningPolicy or ClusterTuningPolicy\","
+            "\"column\":7,\"file\":\"service.yaml\",\"found\":\"\\\"Service\\\"\","
             "\"line\":2,\"path\":\"kind\"}\n");
 }
 

@@ -140,6 +140,7 @@ const std::vector<Rule>& Rules() {
         "cli/display/trend.h"}},
       {"cli/display/", {"base/", "operator/", "cli/application.h", "cli/failure.h", "cli/runs/"}},
       {"cli/report/", {"operator/", "cli/display/", "cli/runs/"}},
+      {"cli/policies/", {"base/", "operator/", "cli/display/", "cli/runs/"}},
       {"cli/requests/", {"base/", "operator/", "cli/display/", "cli/runs/"}},
       {"cli/launch/", {"base/", "operator/", "cli/"}},
       {"cli/commands/", {"base/", "proto/", "operator/", "ps/checkpoint/", "cli/"}},
