@@ -1,5 +1,6 @@
-// Rows that their home calls back from nodes that should not own them: who leaves, who becomes backup, and other
-// servers when RowOptions says so. A bounded number is on its way home at one time. Externally synchronized.
+// Rows that a shard's home calls back from nodes that should not own them: nodes that leave, nodes that are about to
+// become the shard's backup, and other servers when RowOptions says so. At most a bounded number is on its way home at
+// a time. Externally synchronized.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class CallBacks {
     bool from_next_backups = true;  // false: a deliberate mistake of the simulations
   };
 
-  // Those of shards whose home is here and ready, under this map. Replaces the last plan.
+  // Plans to call back the rows of shards whose home is here and ready under this map. Replaces the last plan.
   void Plan(const ShardStates& shards, const ShardMap& map, NodeId self, Rules rules);
   void Clear() { planned_.clear(); }
   size_t planned() const { return planned_.size(); }
@@ -46,7 +47,7 @@ class CallBacks {
   }
 
  private:
-  // Rows of the first one's table; those that have moved meanwhile are left out.
+  // The first planned rows of one table. Rows that have moved since they were planned are dropped.
   Batch Take(const ShardStates& shards, NodeId self, size_t rows_max);
 
   std::deque<TableKey> planned_;
