@@ -223,8 +223,15 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
   SetCondition(status, type, true, verdict.reason, message, generation, now.wall);
   SetCondition(status, api::kReady, false, kReasonFinished, verdict.success ? "the job succeeded" : "the job failed",
                generation, now.wall);
+  // Nothing that is about its pods is true any more; what was not is left, with its reason.
+  constexpr char kEnded[] = "the job has ended";
+  for (const char* about_pods : {api::kServersReady, api::kWorkersReady, api::kMetricsAvailable, api::kReconfiguring,
+                                 api::kProgressing}) {
+    if (api::IsTrue(status, about_pods))
+      SetCondition(status, about_pods, false, kReasonFinished, kEnded, generation, now.wall);
+  }
   if (api::FindCondition(status, api::kTuning) != nullptr)
-    SetCondition(status, api::kTuning, false, kReasonFinished, "the job has ended", generation, now.wall);
+    SetCondition(status, api::kTuning, false, kReasonFinished, kEnded, generation, now.wall);
   status.completion_time = ToRfc3339(now.wall);
   if (status.progress) SetLastFigures(observed.sample, *status.progress);
   if (verdict.success && status.progress) {

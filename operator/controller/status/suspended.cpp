@@ -55,7 +55,7 @@ void SetIdle(const Observed& observed, api::TrainingJobStatus& status, Now now) 
   for (const char* type : {api::kReady, api::kServersReady, api::kWorkersReady, api::kMetricsAvailable}) {
     SetCondition(status, type, false, kReasonSuspended, kNoPods, generation, now.wall);
   }
-  for (const char* type : {api::kReconfiguring, api::kTuning}) {
+  for (const char* type : {api::kReconfiguring, api::kTuning, api::kProgressing}) {
     if (api::FindCondition(status, type) == nullptr) continue;
     SetCondition(status, type, false, kReasonSuspended, kNoPods, generation, now.wall);
   }

@@ -7,6 +7,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/failure.h"
 #include "proto/contract.h"
+#include "tests/operator/controller/status/condition_rules.h"
 
 namespace attune::controller {
 
@@ -278,6 +279,8 @@ void FakeCluster::Carry(const Action& action) {
     ASSERT_TRUE(budget_);
     budget_min_available_ = budget->min_available;
   } else if (const auto* write = std::get_if<WriteStatus>(&action)) {
+    for (const std::string& wrong : Contradictions(job_.status, write->status, job_.generation))
+      ADD_FAILURE() << "the status contradicts itself: " << wrong << "\n" << api::ToJson(write->status).dump(1);
     job_.status = write->status;
     status_written_at_ = now_.monotonic;
   } else if (const auto* event = std::get_if<EmitEvent>(&action)) {
