@@ -297,6 +297,14 @@ std::vector<FieldRule> MakeRules() {
                    ".backups",
                    {},
                    nullptr});
+  rules.push_back({"spec",
+                   "has(self.managedBy) == has(oldSelf.managedBy) && "
+                   "(!has(self.managedBy) || self.managedBy == oldSelf.managedBy)",
+                   "spec.managedBy cannot change while the job exists, because two controllers would have it in hand; "
+                   "delete the job and apply it again",
+                   ".managedBy",
+                   {},
+                   nullptr});
   AddTuningRules(rules, "spec.tuning.servers", &Tuning::servers);
   AddTuningRules(rules, "spec.tuning.workers", &Tuning::workers);
   AddTuningRules(rules, "spec.tuning.threads", &Tuning::threads);

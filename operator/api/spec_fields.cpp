@@ -291,6 +291,11 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
                                "Seconds after its end at which the job is deleted; absent: kept.",
                                LENS(spec.run_policy.ttl_seconds_after_finished)),
                          0, kSecondsMax));
+  fields.push_back(Range(Bound("spec.runPolicy.activeDeadlineSeconds",
+                               "Seconds after its start at which a job that has not ended is Failed; they begin again "
+                               "when it continues after having been suspended. Absent: never.",
+                               LENS(spec.run_policy.active_deadline_seconds)),
+                         1, kSecondsMax));
   fields.push_back(
       Range(Default(Bound("spec.runPolicy.drainSeconds", "How long a leaving worker may finish what it has in hand.",
                           LENS(spec.run_policy.drain_seconds)),
@@ -341,6 +346,15 @@ void AddSpec(std::vector<Field>& fields) {
             "false again. One that has not begun makes none. May change during a run; docs/checkpoints.md.",
             LENS(spec.suspend)),
       false));
+  Field managed_by = OmitEmpty(
+      Bound("spec.managedBy",
+            "Name of the controller that this job is left to, such as kueue.x-k8s.io/multikueue; absent, or "
+            "attune.dev/operator: this one. Fixed when the job is created.",
+            LENS(spec.managed_by)));
+  managed_by.pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$";
+  managed_by.pattern_words = "a domain, a slash and a name, such as kueue.x-k8s.io/multikueue";
+  managed_by.length_max = 63;
+  fields.push_back(managed_by);
   AddPlacement(fields);
   AddModelAndRunPolicy(fields);
   AddSecurity(fields);

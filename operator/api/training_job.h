@@ -94,6 +94,7 @@ enum class CleanPods { kNone, kRunning, kAll };  // pods removed when the job ha
 struct RunPolicy {
   int32_t backoff_limit = 3;  // restarts of failed workers, all together
   std::optional<int64_t> ttl_seconds_after_finished;
+  std::optional<int64_t> active_deadline_seconds;  // then it is Failed; begins again when it has been suspended
   int64_t drain_seconds = 60;  // how long a leaving worker may finish what it has in hand
   CleanPods clean_pods = CleanPods::kRunning;
   // What a job that stands still waits for is restarted after so long; 0: never.
@@ -154,6 +155,7 @@ struct TrainingJobSpec {
   Security security;
   Tuning tuning;
   std::optional<int32_t> worker_threads;  // that each worker computes with; absent: as its program begins
+  std::string managed_by;                 // another controller's name: this operator leaves the job alone
   bool suspend = false;                   // gives its machines back, and continues from a checkpoint when it is unset
 };
 
@@ -345,6 +347,12 @@ bool IsTrue(const TrainingJobStatus& status, std::string_view type);
 
 // Annotation of a job: each new value asks for one checkpoint; status.checkpoint.request is the last one answered.
 inline constexpr char kAnnotationCheckpointRequest[] = "attune.dev/checkpoint-request";
+
+// spec.managedBy of jobs that are this operator's, as those without one are.
+inline constexpr char kManagedByOperator[] = "attune.dev/operator";
+inline bool IsManagedHere(const TrainingJob& job) {
+  return job.spec.managed_by.empty() || job.spec.managed_by == kManagedByOperator;
+}
 
 // Condition types.
 inline constexpr char kReady[] = "Ready";  // servers and workers all ready

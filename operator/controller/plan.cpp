@@ -19,6 +19,7 @@
 #include "operator/controller/plan/servers.h"
 #include "operator/controller/plan/suspension/restart_to_resize.h"
 #include "operator/controller/plan/suspension/suspension.h"
+#include "operator/controller/plan/verdicts/deadline.h"
 #include "operator/controller/plan/verdicts/ending.h"
 #include "operator/controller/plan/verdicts/server_verdicts.h"
 #include "operator/controller/plan/workers.h"
@@ -310,6 +311,7 @@ MoveFacts FactsOfMoves(const Observed& observed, const ServersView& servers, boo
 
 std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now now) {
   if (observed.job.being_deleted) return PlanDeletion(observed);
+  if (!api::IsManagedHere(observed.job)) return {};
   if (HasEnded(observed.job.status)) return PlanEnded(observed, options, now);
   if (!observed.problems.empty()) return PlanInvalid(observed, options, now);
   if (IsWithoutPods(observed.job.status) || IsBornSuspended(observed.job))
@@ -325,6 +327,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   std::optional<Verdict> verdict = JudgeWorkers(observed, servers, workers);
   if (!verdict) verdict = JudgeServers(observed, servers, options, now);
   if (!verdict) verdict = JudgeStandstill(observed, servers, options, now);
+  if (!verdict) verdict = JudgeDeadline(observed, servers, now);
   if (!verdict || verdict->success) {
     if (auto lost = JudgeRows(observed)) verdict = std::move(lost);
   }
@@ -356,6 +359,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
     if (!IsSuspending(observed.job.status)) PlanTuning(observed, std::move(kept), now, draft);
     PlanBounds(observed, now, draft);
+    if (const auto left = UntilDeadline(observed, now)) draft.Requeue(*left, "the job's deadline");
     FollowPlacement(observed, moves, now, draft);
     FollowResizes(observed, moves, now, draft);
     if (stays && servers.begun) RestartToResize(observed, options, now, draft);

@@ -140,6 +140,7 @@ void AddSuspension(std::vector<Field>& fields) {
   add("state", "Refused, Checkpointing, Releasing, Suspended or Resumed.", &SuspensionStatus::state);
   add("why", "Why it is asked for.", &SuspensionStatus::why);
   add("since", "Since when it is in this state, RFC 3339.", &SuspensionStatus::since);
+  add("resumed", "Since when it trains again, RFC 3339.", &SuspensionStatus::resumed);
   add("restarts", "It continues as soon as its pods are gone.", &SuspensionStatus::restarts);
   add("request", "The last value of the annotation attune.dev/restart that was taken up.", &SuspensionStatus::request);
   add("attempt", "How often all processes of the job have been started again.", &SuspensionStatus::attempt);

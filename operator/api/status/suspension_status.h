@@ -15,6 +15,7 @@ struct SuspensionStatus {
   std::string state;      // one of those below
   std::string why;        // "spec.suspend is set", or what the request for a restart says
   std::string since;      // RFC 3339, of the state
+  std::string resumed;    // RFC 3339, when the present attempt began; "": it is the first
   bool restarts = false;  // for a restart: the job continues as soon as its pods are gone
   std::string request;    // the last value of the annotation attune.dev/restart that was taken up
   // How often the job's processes have all been started again. They prove it to each other: one of an earlier attempt

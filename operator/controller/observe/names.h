@@ -51,6 +51,7 @@ inline constexpr char kReasonNoProgress[] = "NoProgress";
 inline constexpr char kReasonNotHeard[] = "ProcessNotHeard";
 inline constexpr char kReasonProgressDeadline[] = "ProgressDeadlineExceeded";
 inline constexpr char kReasonBackoffLimit[] = "BackoffLimitExceeded";
+inline constexpr char kReasonDeadline[] = "DeadlineExceeded";
 inline constexpr char kReasonServerFailed[] = "ServerFailed";
 inline constexpr char kReasonServerLost[] = "ServerLost";
 inline constexpr char kReasonInvalid[] = "Invalid";

@@ -20,6 +20,7 @@ void BeginNextAttempt(const Observed& observed, api::TrainingJobStatus& status, 
   SuspensionStatus& record = *status.suspension;
   Enter(record, api::kSuspensionResumed, now);
   record.restarts = false;
+  record.resumed = ToRfc3339(now.wall);
   if (status.start_time.empty()) return;  // it never had a process
   ++record.attempt;
   const int64_t heard = observed.sample.job ? static_cast<int64_t>(observed.sample.job->term()) : 0;

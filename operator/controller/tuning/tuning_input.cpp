@@ -256,7 +256,7 @@ bool HasPodsOnTwoMachines(const Observed& observed) {
 bool IsTuned(const Observed& observed) {
   const api::TrainingJob& job = observed.job;
   return job.spec.tuning.mode != api::TuningMode::kOff && observed.problems.empty() && !job.being_deleted &&
-         !HasEnded(job.status);
+         api::IsManagedHere(job) && !HasEnded(job.status);
 }
 
 TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers, const WorkersView& workers, Now now) {
