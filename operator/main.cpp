@@ -50,9 +50,6 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--job-metrics-from", flags.options.policy_metrics_from,
                  "Who may read the metrics of jobs under those policies: a JSON list of NetworkPolicyPeer; []: all")
       ->capture_default_str();
-  app.add_flag("--tuning-policies", flags.options.tuning_policies,
-               "Hold jobs to TuningPolicy and ClusterTuningPolicy objects. Not finished: docs/policies.md says what is "
-               "missing");
   app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();

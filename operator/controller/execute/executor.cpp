@@ -89,7 +89,7 @@ Executor::Executor(kube::Api& api, const TimeSource& time, Caches caches, teleme
     : caches_(caches),
       options_(options),
       process_(absl::StrFormat("%016x", RandomSeed())),
-      tuners_(options.tuner_history),
+      tuners_(options.tuner_history, caches.jobs),
       tools_{{api, time, caches_, store}, service, events, options_, tuners_, process_, counts_},
       listening_since_(time.Now()),
       last_tick_(listening_since_) {}

@@ -19,6 +19,7 @@
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/options.h"
 #include "operator/controller/policies/policy_book.h"
+#include "operator/controller/policies/policy_reporter.h"
 #include "operator/kube/events.h"
 #include "operator/kube/watch/reflector.h"
 #include "operator/kube/watch/watch_cache.h"
@@ -91,7 +92,7 @@ class OperatorImpl final : public Operator {
     }
     RETURN_IF_ERROR(installed);
     awaited_ = {&jobs_, &pods_, &services_, &budgets_};
-    if (options_.tuning_policies) LookForPolicies();
+    LookForPolicies();
     store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
     telemetry::ServiceOptions service{.listen = options_.telemetry_listen,
                                       .report_seconds = options_.report_seconds,
@@ -101,11 +102,12 @@ class OperatorImpl final : public Operator {
     if (!options_.telemetry_certificates.empty()) RETURN_IF_ERROR(ReadCertificates(service, authority));
     ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
     executor_ = std::make_unique<Executor>(
-        api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_, options_.tuning_policies ? &policies_ : nullptr},
-        *store_, *service_, events_, ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
+        api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_, &policies_}, *store_, *service_, events_,
+        ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
     StartReflectors();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
     threads_.emplace_back([this] { Tick(); });
+    reporter_ = std::make_unique<PolicyReporter>(api_, time_, policies_, jobs_);
     return OkStatus();
   }
 
@@ -118,6 +120,7 @@ class OperatorImpl final : public Operator {
     tick_.NotifyAll();
     queue_.ShutDown();
     for (std::thread& thread : threads_) thread.join();
+    reporter_.reset();
     watches_.clear();
     store_->OnNews({});
     service_.reset();
@@ -241,7 +244,6 @@ class OperatorImpl final : public Operator {
     start(kube::kServices, owned, services_);
     start(kPodDisruptionBudgets, owned, budgets_);
     start(kube::kNodes, {}, nodes_);  // may be forbidden: it is not waited for
-    if (!options_.tuning_policies) return;
     start(kube::kTuningPolicies, jobs, own_policies_);
     start(kube::kClusterTuningPolicies, {}, cluster_policies_);
     start(kube::kNamespaces, {}, namespaces_);
@@ -302,6 +304,7 @@ class OperatorImpl final : public Operator {
   kube::EventRecorder events_;
   std::unique_ptr<telemetry::Service> service_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<PolicyReporter> reporter_;
   struct WatchOfKind {
     std::string plural;
     kube::WatchCache& cache;

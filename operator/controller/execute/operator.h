@@ -23,7 +23,6 @@ struct OperatorOptions {
   // With tls.crt, tls.key and ca.crt: telemetry speaks TLS, and pods are given ca.crt to check it. "": plain.
   std::string telemetry_certificates;
   bool job_policies = false;               // a NetworkPolicy per job (job_policy.h)
-  bool tuning_policies = false;            // jobs are held to TuningPolicies (docs/policies.md), which are unfinished
   std::string policy_metrics_from = "[]";  // who may read the metrics of jobs: JSON, a list of NetworkPolicyPeer
   double report_seconds = 1;
   bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions

@@ -7,13 +7,18 @@
 
 namespace attune::controller {
 
-Tuners::Tuners(const std::string& history_file) : has_file_(!history_file.empty()), finished_jobs_(history_file) {
+Tuners::Tuners(const std::string& history_file, const kube::WatchCache& jobs)
+    : has_file_(!history_file.empty()), finished_jobs_(history_file), ledger_(jobs) {
   const Status read = finished_jobs_.Open();
   if (!read.ok()) log::Warn("the tuner begins without what it learned of earlier jobs", {{"reason", read}});
 }
 
 void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& options, Now now) {
   const MutexLock lock(mutex_);
+  if (observed.policy) {
+    observed.room = ledger_.RoomOf(observed.job, *observed.policy, now.monotonic);
+    HoldMemory(observed.room, observed.job);
+  }
   if (!IsTuned(observed)) {
     KeepLocked(memory);
     memory.tuning.reset();
@@ -36,6 +41,7 @@ void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& opti
   const ServersView servers = ViewServers(observed, options, now);
   const TuningInput input = MakeTuningInput(observed, servers, ViewWorkers(observed, servers, options, now), now);
   observed.tuning = memory.tuning->Step(input, priors_);
+  ledger_.Note(observed.job, observed.tuning->change, observed.tuning->changing, now.monotonic);
   for (TuningOutput::Event& event : observed.tuning->events) memory.events.push_back(std::move(event));
   observed.tuning->events = memory.events;
 }

@@ -119,6 +119,7 @@ struct Observed {
   // the dead pod in this process' life.
   std::map<RoleName, int64_t> memory_needs;
   std::optional<policy::Effective> policy;         // of policies that select the job; spec.tuning is held to it already
+  NamespaceRoom room;                              // that these policies leave
   std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
   bool opens_tuning_record = false;                // it waits for what an operator before this one has kept
   std::optional<std::string> tuning_state;         // what is kept of it, as this process knows; unset: not known

@@ -90,6 +90,21 @@ struct PodSize {
   double cores = 0, gib = 0;
 };
 
+// What one pod requests of its namespace, all its containers together.
+struct PodClaim {
+  int64_t millicores = 0, bytes = 0;
+  std::optional<int64_t> limit = {};  // of CPU, as it is now, where that is requested as well, beside `millicores`
+  friend bool operator==(const PodClaim&, const PodClaim&) = default;
+};
+
+// What policies leave to a job of its namespace (namespace_room.h).
+struct NamespaceRoom {
+  std::optional<int64_t> millicores, bytes;  // that its pods may request together; absent: no policy bounds it
+  PodClaim server_pod, worker_pod;
+  int32_t others_changing = 0;  // jobs of the namespace, without this one, of which something is being changed
+  friend bool operator==(const NamespaceRoom&, const NamespaceRoom&) = default;
+};
+
 // What one look at the job shows. Counters may begin again when the operator does.
 struct TuningInput {
   double time = 0;  // seconds by a monotonic clock, from any origin
@@ -97,6 +112,7 @@ struct TuningInput {
   int64_t generation = 0;
   api::Tuning policy;
   policy::Effective rules;  // of policies that select the job; without any nothing is bounded
+  NamespaceRoom room;       // that they leave
   api::Goal goal;
   SyncMode mode;
   JobSetting wanted;        // by the spec; threads as workers say when it does not
@@ -141,6 +157,7 @@ struct TuningOutput {
   std::vector<MemoryAlarm> raise_memory;     // limits that are to be raised (plan/resizes.h)
   std::vector<MemoryTarget> memory_targets;  // that are to be lowered, or restored (tuning/memory_reclaim.h)
   std::vector<PodMove> moves;                // passed on by plan/finding_acts.h
+  bool changing = false;                     // what was decided, or a user chose, has not come about
   double look_again = 1;                     // seconds
 };
 

@@ -2,7 +2,8 @@
 
 #include <string>
 #include <utility>
-#include <vector>
+
+#include "operator/policy/report.h"
 
 #include "operator/policy/in_force.h"
 
@@ -26,6 +27,24 @@ std::optional<policy::Effective> PolicyBook::InForce(const kube::Json& object, c
     }
   }
   return policy::InForce(facts, std::move(policies), now);
+}
+
+std::vector<PolicyBook::Report> PolicyBook::ReportOn(const std::vector<kube::Snapshot>& jobs, WallTime now) const {
+  std::vector<api::ParsedPolicy> policies;
+  for (const kube::WatchCache* cache : {&caches_.cluster, &caches_.own}) {
+    for (const kube::Snapshot& each : cache->All()) policies.push_back(api::ParsePolicy(*each));
+  }
+  if (policies.empty()) return {};
+  std::vector<policy::JobFacts> running;
+  for (const kube::Snapshot& object : jobs) {
+    const api::TrainingJob job = api::ParseTrainingJob(*object).job;
+    if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) continue;
+    running.push_back(FactsOf(*object, job.spec.tuning));
+  }
+  const std::vector<api::PolicyStatus> due = policy::StatusesOf(policies, running, now);
+  std::vector<Report> reports;
+  for (size_t i = 0; i < policies.size(); ++i) reports.push_back({std::move(policies[i].policy), due[i]});
+  return reports;
 }
 
 bool PolicyBook::IsAbout(const kube::Json& policy, const kube::Json& job) const {

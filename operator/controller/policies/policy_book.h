@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "operator/api/training_job.h"
 #include "operator/kube/watch/watch_cache.h"
@@ -21,6 +22,12 @@ class PolicyBook {
 
   // `object` is what `job` was parsed from. Nothing when no policy selects it.
   std::optional<policy::Effective> InForce(const kube::Json& object, const api::TrainingJob& job, WallTime now) const;
+  // What the status of each policy is to say of `jobs`, which are objects of this operator's.
+  struct Report {
+    api::Policy policy;  // with the status that its object has
+    api::PolicyStatus due;
+  };
+  std::vector<Report> ReportOn(const std::vector<kube::Snapshot>& jobs, WallTime now) const;
   // Whether this policy, as it is or as it was, is about the job.
   bool IsAbout(const kube::Json& policy, const kube::Json& job) const;
 

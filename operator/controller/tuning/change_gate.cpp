@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/controller/observe/text.h"
+
 namespace attune::controller {
 namespace {
 
@@ -57,6 +59,10 @@ std::optional<Refusal> WhyNotNow(const policy::Effective& rules, const std::vect
       return Refusal{"a policy allows " + std::to_string(*most) + (change.trial ? " trials" : " moves") + " in an hour",
                      *wait};
   }
+  if (rules.concurrent_changes_per_namespace && change.others_changing >= *rules.concurrent_changes_per_namespace)
+    return Refusal{"a policy lets " + Counted(*rules.concurrent_changes_per_namespace, "job") +
+                   " of a namespace change at a time, and " + Counted(change.others_changing, "other") + " do"};
+  if (!change.no_room.empty()) return Refusal{change.no_room};
   if (!change.trial && change.gain) return WhyNotWorthIt(rules, *change.gain);
   return std::nullopt;
 }

@@ -18,7 +18,9 @@ struct PastChange {
 struct ProposedChange {
   bool trial = false;
   bool back = false;  // leaves a trial for where the job came from: never held up
-  std::optional<tuner::Gain> gain;
+  std::optional<tuner::Gain> gain = {};
+  int32_t others_changing = 0;  // NamespaceRoom
+  std::string no_room = {};     // WhyNoRoom of what it asks for
 };
 
 struct Refusal {

@@ -47,6 +47,29 @@ tuner::KnobRange Narrowed(tuner::KnobRange range, const TuningInput& input, api:
   return range;
 }
 
+// What the pods of both roles may request together.
+std::vector<tuner::Limit> LimitsOf(const NamespaceRoom& room, const JobSetting& now) {
+  std::vector<tuner::Limit> limits;
+  if (room.millicores) {
+    tuner::Limit limit{.terms = {}, .most = static_cast<double>(*room.millicores), .what = "cpu of the namespace"};
+    const auto add = [&](const PodClaim& pod, const char* count, const char* cpu, bool is_knob) {
+      const int64_t fixed = pod.millicores + (is_knob ? 0 : pod.limit.value_or(0));
+      limit.terms.push_back({.coefficient = static_cast<double>(fixed), .knobs = {count}});
+      if (pod.limit && is_knob) limit.terms.push_back({.coefficient = 1, .knobs = {count, cpu}});
+    };
+    add(room.server_pod, "servers", "server_millicores", now.server_millicores.has_value());
+    add(room.worker_pod, "workers", "worker_millicores", now.worker_millicores.has_value());
+    limits.push_back(std::move(limit));
+  }
+  if (room.bytes) {
+    limits.push_back({.terms = {{.coefficient = static_cast<double>(room.server_pod.bytes), .knobs = {"servers"}},
+                                {.coefficient = static_cast<double>(room.worker_pod.bytes), .knobs = {"workers"}}},
+                      .most = static_cast<double>(*room.bytes),
+                      .what = "memory of the namespace"});
+  }
+  return limits;
+}
+
 // "servers=2", each by the words of `attune tune pin`.
 std::vector<std::string> Pins(const api::Tuning& policy) {
   std::vector<std::string> pins;
@@ -116,7 +139,7 @@ JobSetting FromSetting(const tuner::SearchSpace& space, const tuner::Setting& fr
           .server_millicores = value("server_millicores")};
 }
 
-tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max) {
+tuner::SpaceDescription SpaceOf(const TuningInput& input, const NamespaceRoom& room, int32_t threads_max) {
   tuner::SpaceDescription space;
   const bool in_place = input.policy.mode == api::TuningMode::kInPlaceOnly;
   const bool fixed_servers = in_place || !input.elastic_servers;
@@ -142,8 +165,16 @@ tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max) {
   add(in_place ? tuner::KnobRange{.name = "workers", .low = now.workers, .high = now.workers}
                : RangeOf("workers", input.policy.workers, input.low.workers, input.high.workers, now.workers),
       api::PolicyKnob::kWorkers, now.workers);
+  space.limits = LimitsOf(room, now);
   space.current = ToSetting(now);
   return space;
+}
+
+std::string RangesKey(const tuner::SpaceDescription& space) {
+  std::string key;
+  for (const tuner::KnobRange& knob : space.knobs)
+    key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
+  return key;
 }
 
 std::optional<tuner::Ending> EndingOf(const TuningInput& input) {
@@ -212,6 +243,7 @@ std::string WhyNothingToTry(const TuningInput& input) {
   const bool none_in_place = input.policy.mode == api::TuningMode::kInPlaceOnly && !input.wanted.threads &&
                              !input.wanted.slack && !input.wanted.worker_millicores && !input.wanted.server_millicores;
   const bool by_policy =
+      input.room.millicores || input.room.bytes ||
       std::ranges::any_of(input.rules.knobs, [](const policy::KnobRange& each) { return each.fixed || each.max; });
   return by_policy && !input.rules.policies.empty()
              ? "policies leave one setting only (" + input.rules.policies.front() +

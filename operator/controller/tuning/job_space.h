@@ -13,8 +13,11 @@ namespace attune::controller {
 // Of a knob whose greatest value the user has not named.
 inline constexpr int32_t kHighestByDefault = 16;
 
-// The knobs of a job, each with the range that its role and the policy allow. `threads_max`: of the workers' program.
-tuner::SpaceDescription SpaceOf(const TuningInput& input, int32_t threads_max);
+// The knobs of a job, each with the range that its role and the policy allow, within `room`. `threads_max`: of the
+// workers' program.
+tuner::SpaceDescription SpaceOf(const TuningInput& input, const NamespaceRoom& room, int32_t threads_max);
+// Differs where another range of a knob does.
+std::string RangesKey(const tuner::SpaceDescription& space);
 // In the order of SpaceOf.
 tuner::Setting ToSetting(const JobSetting& from);
 JobSetting FromSetting(const tuner::SearchSpace& space, const tuner::Setting& from);

@@ -267,6 +267,7 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.generation = job.generation;
   input.policy = job.spec.tuning;
   if (observed.policy) input.rules = *observed.policy;
+  input.room = observed.room;
   input.goal = job.spec.goal;
   input.mode = api::FromManifest(job.spec.synchronization);
   const Threads threads = ThreadsOf(observed, now);

@@ -69,11 +69,9 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     window_.reset();
     if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
   } else if (!input.policy.paused) {
-    const tuner::SpaceDescription space = SpaceOf(input, threads_max_);
-    std::string key;
-    for (const tuner::KnobRange& knob : space.knobs)
-      key += knob.name + std::to_string(knob.low) + "-" + std::to_string(knob.high) + " ";
-    key += ObjectiveKey(input.policy.objective);
+    room_.Look(given.room, input.time);
+    std::string key = RangesKey(SpaceOf(input, room_.room(), threads_max_)) + room_.Key() +
+                      ObjectiveKey(input.policy.objective);
     // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
     if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
     if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
@@ -97,6 +95,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   }
   ActOnFindings(input, output);
   FillStatus(input, output);
+  output.changing = stage_ == Stage::kMoving;
   return output;
 }
 
@@ -140,7 +139,7 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
     return false;
   }
   tuner::JobDescription job;
-  job.space = SpaceOf(input, threads_max_);
+  job.space = SpaceOf(input, room_.room(), threads_max_);
   job.goal = *goal;
   job.objective = ObjectiveOf(input, spent_);
   job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);

@@ -17,6 +17,7 @@
 #include "operator/controller/tuning/change_gate.h"
 #include "operator/controller/tuning/finding_actions.h"
 #include "operator/controller/tuning/job_health.h"
+#include "operator/controller/tuning/room_in_force.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::controller {
@@ -118,6 +119,7 @@ class TuningLoop {
   uint64_t changes_ = 0, reported_ = 0;
   std::vector<tuner::NamedRecord> story_;  // of tuners before this one, oldest first, numbered from the job's begin
   std::vector<PastChange> past_;           // that policies count; changes of users are none
+  RoomInForce room_;                       // not saved: a new operator looks for itself
   uint64_t numbered_ = 0;                  // how many decisions they made: this one's numbers begin behind
   double spent_ = 0;                       // by them, of the budget
   std::optional<tuner::Remaining> remaining_;

@@ -2,6 +2,7 @@
 // platform will not give.
 #include <algorithm>
 
+#include "operator/controller/observe/namespace_room.h"
 #include "operator/controller/tuning/job_space.h"
 #include "operator/controller/tuning/tuning_loop.h"
 
@@ -23,8 +24,10 @@ void TuningLoop::StayFor(const TuningInput& input, const Refusal& refusal) {
 
 // Neither kind of change may be made now: the tuner is not asked, and records nothing that does not happen.
 bool TuningLoop::WaitsForPolicy(const TuningInput& input) {
-  const auto trial = WhyNotNow(input.rules, past_, {.trial = true, .back = false, .gain = {}}, input.time);
-  const auto move = WhyNotNow(input.rules, past_, {.trial = false, .back = false, .gain = {}}, input.time);
+  const auto why_no = [&](bool trial) {
+    return WhyNotNow(input.rules, past_, {.trial = trial, .others_changing = input.room.others_changing}, input.time);
+  };
+  const auto trial = why_no(true), move = why_no(false);
   if (!trial || !move) return false;
   StayFor(input, trial->seconds < move->seconds ? *trial : *move);
   return true;
@@ -39,13 +42,16 @@ bool TuningLoop::HoldsBack(const TuningInput& input, const tuner::Decision& deci
   const bool is_trial = decision.kind == tuner::DecisionKind::kTrial;
   const ProposedChange change{.trial = is_trial,
                               .back = trial_ && !is_trial && target == best,
-                              .gain = belief ? std::optional(belief->gain) : std::nullopt};
+                              .gain = belief ? std::optional(belief->gain) : std::nullopt,
+                              .others_changing = input.room.others_changing,
+                              .no_room = WhyNoRoom(input.room, here_, target)};
   const auto refusal = WhyNotNow(input.rules, past_, change, input.time);
   if (!refusal) {
     past_.push_back({input.time, change.trial, false});
     if (past_.size() > kPastMax) past_.erase(past_.begin());
     return false;
   }
+  if (!change.no_room.empty()) room_.Met();
   StayFor(input, *refusal);
   if (!trial_ || best == here_) return true;
   trial_ = false;

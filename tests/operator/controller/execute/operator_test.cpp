@@ -54,7 +54,6 @@ class OperatorTest : public testing::Test {
     options.telemetry_listen = "127.0.0.1:0";
     options.status_interval = milliseconds(100);
     options.job_policies = true;
-    options.tuning_policies = true;
     options.begin_unheard_after = Duration::zero();  // these servers have no sidecars
     auto started = Operator::Start(options, api_, time_);
     ASSERT_TRUE(started.ok()) << started.status();
@@ -159,6 +158,17 @@ TEST_F(OperatorTest, APolicyThatIsMadeWhileAJobRunsIsInForceAtOnceAndIsNamedByTh
   ASSERT_TRUE(api_.Delete(kube::kTuningPolicies, ObjectKey{"default", "a"}).ok());
   EXPECT_TRUE(Eventually([&] { return in_force().empty(); }));
   EXPECT_EQ(workers(), 2);
+}
+
+TEST_F(OperatorTest, TheStatusOfAPolicyCountsItsJobs) {
+  CreateRunningJob(1, 2);
+  ASSERT_TRUE(api_.Create(kube::kTuningPolicies, PolicyOf(kube::kTuningPolicies, {{"limits", {{"movesPerHour", 1}}}}))
+                  .ok());
+  const auto status = [&] { return kube::At(Get(kube::kTuningPolicies, "a"), {"status"}); };
+  EXPECT_TRUE(Eventually([&] { return kube::IntegerAt(status(), {"jobs"}) == 1; })) << status();
+  EXPECT_EQ(kube::IntegerAt(status(), {"conflicts"}, -1), 0);
+  ASSERT_TRUE(api_.Delete(kube::kTrainingJobs, ObjectKey{"default", "j"}).ok());
+  EXPECT_TRUE(Eventually([&] { return kube::IntegerAt(status(), {"jobs"}, -1) == 0; })) << status();
 }
 
 TEST_F(OperatorTest, PoliciesThatLeaveAnEmptyRangeAreAConditionThatNamesBoth) {

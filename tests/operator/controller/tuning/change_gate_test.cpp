@@ -45,6 +45,21 @@ TEST(ChangeGate, TheWayBackFromATrialNeverWaits) {
   EXPECT_FALSE(WhyNotNow(rules, {{100, true}}, {.trial = false, .back = true, .gain = {}}, 101));
 }
 
+TEST(ChangeGate, AChangeWaitsForOtherJobsOfTheNamespace) {
+  policy::Effective rules;
+  rules.concurrent_changes_per_namespace = 2;
+  EXPECT_FALSE(WhyNotNow(rules, {}, {.trial = true, .others_changing = 1}, 1));
+  const auto refusal = WhyNotNow(rules, {}, {.trial = true, .others_changing = 2}, 1);
+  ASSERT_TRUE(refusal);
+  EXPECT_THAT(refusal->why, HasSubstr("a policy lets 2 jobs of a namespace change at a time, and 2 others do"));
+  EXPECT_FALSE(WhyNotNow(rules, {}, {.back = true, .others_changing = 2}, 1));
+}
+
+TEST(ChangeGate, AChangeWithoutRoomInTheNamespaceIsNotMade) {
+  EXPECT_EQ(WhyNotNow({}, {}, {.trial = true, .no_room = "full"}, 1)->why, "full");
+  EXPECT_FALSE(WhyNotNow({}, {}, {.back = true, .no_room = "full"}, 1));
+}
+
 TEST(ChangeGate, NothingIsTriedAfterTooManyCrashes) {
   policy::Effective rules;
   rules.crashes_per_job = 1;

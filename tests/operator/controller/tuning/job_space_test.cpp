@@ -38,13 +38,13 @@ TEST(JobSpaceTest, PoliciesNarrowRangesAndNeverOpenThem) {
   };
   bounds(api::PolicyKnob::kWorkers) = {.min = 2, .max = 64};
   bounds(api::PolicyKnob::kWorkerCpu) = {.max = 4000};
-  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 1-16 workers 2-16 at 2 3");
+  EXPECT_EQ(Text(SpaceOf(input, input.room, 0)), "servers 1-16 workers 2-16 at 2 3");
   bounds(api::PolicyKnob::kWorkers) = {.max = 2};  // the job has 3: it stays until something is changed
-  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 1-16 workers 1-2 at 2 3");
+  EXPECT_EQ(Text(SpaceOf(input, input.room, 0)), "servers 1-16 workers 1-2 at 2 3");
   bounds(api::PolicyKnob::kServers).fixed = true;
-  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 2-2 workers 1-2 at 2 3");
+  EXPECT_EQ(Text(SpaceOf(input, input.room, 0)), "servers 2-2 workers 1-2 at 2 3");
   bounds(api::PolicyKnob::kWorkers) = {.min = 200};  // beyond the role's own max
-  EXPECT_EQ(Text(SpaceOf(input, 0)), "servers 2-2 workers 3-3 at 2 3");
+  EXPECT_EQ(Text(SpaceOf(input, input.room, 0)), "servers 2-2 workers 3-3 at 2 3");
 }
 
 TEST(JobSpaceTest, EachKnobHasTheRangeThatItsRoleAndThePolicyAllow) {
@@ -113,7 +113,7 @@ TEST(JobSpaceTest, EachKnobHasTheRangeThatItsRoleAndThePolicyAllow) {
   for (const Row& row : rows) {
     TuningInput input = Elastic();
     row.change(input);
-    EXPECT_EQ(Text(SpaceOf(input, 8)), row.expected) << row.name;
+    EXPECT_EQ(Text(SpaceOf(input, input.room, 8)), row.expected) << row.name;
   }
 }
 
@@ -121,7 +121,7 @@ TEST(JobSpaceTest, ASettingComesBackFromTheTunersNumbers) {
   TuningInput input = Elastic();
   input.wanted = {.servers = 2, .workers = 3, .threads = 4, .worker_millicores = 500, .server_millicores = 250};
   input.high.worker_millicores = input.high.server_millicores = 1000;
-  const auto space = tuner::SearchSpace::Create(SpaceOf(input, 8));
+  const auto space = tuner::SearchSpace::Create(SpaceOf(input, input.room, 8));
   ASSERT_TRUE(space.ok()) << space.status();
   EXPECT_EQ(FromSetting(*space, ToSetting(input.wanted)), input.wanted);
   EXPECT_EQ(ToString(input.wanted), "2 servers, 3 workers, 4 threads each, 500m cpu per worker, 250m cpu per server");

@@ -160,6 +160,52 @@ TEST(TuningLoop, ATrialThatAPolicyHoldsUpIsNotMade) {
   EXPECT_GE(job.writes, 1) << job.last.status.message;
 }
 
+// One core each.
+NamespaceRoom RoomFor(int64_t pods) {
+  NamespaceRoom room;
+  room.server_pod = room.worker_pod = {.millicores = 1000, .bytes = 1};
+  room.millicores = pods * 1000;
+  return room;
+}
+
+TEST(TuningLoop, TheSearchStaysWithinTheRoomOfTheNamespace) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.rules.policies = {"ClusterTuningPolicy a"};
+  job.input.room = RoomFor(5);
+  for (int second = 0; second < 900; ++second) {
+    job.Tick();
+    EXPECT_LE(job.input.wanted.servers + job.input.wanted.workers, 5) << job.events;
+  }
+  EXPECT_GE(job.input.wanted.servers + job.input.wanted.workers, 4) << "most of it is of use: " << job.events;
+  job.input.room = RoomFor(12);  // another job has ended
+  job.Run(1800);
+  EXPECT_GT(job.input.wanted.servers + job.input.wanted.workers, 5) << job.last.status.message;
+}
+
+TEST(TuningLoop, RoomThatAnotherJobHasTakenMeanwhileIsNotUsed) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.rules.policies = {"ClusterTuningPolicy a"};
+  job.input.room = RoomFor(12);
+  job.Run(5);
+  job.input.room = RoomFor(2);
+  job.Run(900);
+  EXPECT_EQ(job.input.wanted, (JobSetting{1, 1})) << job.events;
+  EXPECT_THAT(job.events, Not(HasSubstr("TuningTrial"))) << "of what was not done nothing is reported";
+}
+
+TEST(TuningLoop, WhileOtherJobsOfTheNamespaceChangeItWaits) {
+  FormulaJob job(api::TuningMode::kAuto);
+  job.input.rules.policies = {"ClusterTuningPolicy a"};
+  job.input.rules.concurrent_changes_per_namespace = 1;
+  job.input.room.others_changing = 1;
+  job.Run(300);
+  EXPECT_EQ(job.writes, 0);
+  EXPECT_THAT(job.last.status.message, HasSubstr("a policy lets 1 job of a namespace change"));
+  job.input.room.others_changing = 0;
+  job.Run(300);
+  EXPECT_GE(job.writes, 1) << job.last.status.message;
+}
+
 TEST(TuningLoop, ANewOperatorCountsTheChangesOfTheOneBefore) {
   FormulaJob job(api::TuningMode::kAuto);
   job.input.rules.policies = {"ClusterTuningPolicy a"};

@@ -1,0 +1,32 @@
+#include "operator/controller/observe/namespace_room.h"
+
+#include "operator/kube/quantity.h"
+
+namespace attune::controller {
+namespace {
+
+int64_t Millicores(const PodClaim& pod, std::optional<int32_t> limit) {
+  if (!pod.limit) return pod.millicores;
+  return pod.millicores + (limit ? *limit : *pod.limit);
+}
+
+}  // namespace
+
+Claim ClaimAt(const NamespaceRoom& room, const JobSetting& setting) {
+  return {.millicores = setting.servers * Millicores(room.server_pod, setting.server_millicores) +
+                        setting.workers * Millicores(room.worker_pod, setting.worker_millicores),
+          .bytes = setting.servers * room.server_pod.bytes + setting.workers * room.worker_pod.bytes};
+}
+
+std::string WhyNoRoom(const NamespaceRoom& room, const JobSetting& present, const JobSetting& asked) {
+  const Claim before = ClaimAt(room, present), after = ClaimAt(room, asked);
+  if (room.millicores && after.millicores > before.millicores && after.millicores > *room.millicores)
+    return "its pods would request " + kube::FormatMillicores(after.millicores) +
+           " of cpu, and policies leave this job " + kube::FormatMillicores(*room.millicores) + " of its namespace's";
+  if (room.bytes && after.bytes > before.bytes && after.bytes > *room.bytes)
+    return "its pods would request " + kube::FormatByteCount(after.bytes) + " of memory, and policies leave this job " +
+           kube::FormatByteCount(*room.bytes) + " of its namespace's";
+  return "";
+}
+
+}  // namespace attune::controller
