@@ -28,7 +28,7 @@ std::string ReportNote(const api::TrainingJob& job, const policy::Effective& eff
   if (!reported) {
     return policies.empty() ? ""
                             : "the operator has not reported that it holds this job to policies (status.policy): it "
-                              "runs without --tuning-policies, or has not looked at the job yet";
+                              "has not looked at the job yet, or may not read policies";
   }
   if (reported->policies == policies && reported->mode == ToString(effective.mode)) return "";
   return "the operator reported last: mode " + reported->mode + " by " + reported->policies +

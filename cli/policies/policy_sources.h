@@ -26,8 +26,8 @@ struct StoredPolicies {
 // neither kind, PermissionDenied when neither may be read; both say what to do.
 StatusOr<StoredPolicies> ReadPolicies(kube::Api& api, const std::vector<std::string>& namespaces);
 inline constexpr char kHowToInstallPolicies[] =
-    "install the kinds with `kubectl apply -f crds/tuningpolicy.yaml -f crds/clustertuningpolicy.yaml`, and start the "
-    "operator with --tuning-policies (docs/policies.md)";
+    "install the chart with crds.enabled, or the kinds alone with `kubectl apply -f crds/tuningpolicy.yaml -f "
+    "crds/clustertuningpolicy.yaml` (docs/policies.md)";
 
 // By the name of the namespace. One that may not be read is absent, and noted when a policy asks for its labels.
 using NamespaceLabels = std::map<std::string, api::Labels>;

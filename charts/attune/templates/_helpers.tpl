@@ -81,6 +81,13 @@ helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 - apiGroups: [attune.dev]
   resources: [trainingjobs/finalizers]
   verbs: [update]
+# What platform teams allow tuning to do: read, but for the counts in their status.
+- apiGroups: [attune.dev]
+  resources: [tuningpolicies]
+  verbs: [get, list, watch]
+- apiGroups: [attune.dev]
+  resources: [tuningpolicies/status]
+  verbs: [patch]
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, create, patch, update, delete]

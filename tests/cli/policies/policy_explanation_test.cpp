@@ -55,7 +55,7 @@ TEST(PolicyExplanation, TheModeThatIsAskedForAgainstTheOneInForce) {
 TEST(PolicyExplanation, WhatTheOperatorReportedIsComparedWithWhatFollows) {
   const api::Policy look = PolicyFrom("TuningPolicy", "look", "{mode: {allowed: [Recommend]}}");
   kube::Json job = SampleJob();
-  EXPECT_THAT(Text(job, {look}), HasSubstr("it runs without --tuning-policies, or has not looked"));
+  EXPECT_THAT(Text(job, {look}), HasSubstr("it has not looked at the job yet"));
   job["status"]["policy"] = {{"policies", "TuningPolicy research/look"}, {"mode", "Recommend"}};
   EXPECT_THAT(Text(job, {look}), Not(HasSubstr("Note")));
   job["status"]["policy"]["mode"] = "Auto";
