@@ -106,9 +106,10 @@ struct PolicyFile {
 // Problems are what was asked for, and go to standard output as those of `attune validate` do.
 StatusOr<PolicyFile> ReadPolicyFile(const std::string& file, bool json) {
   const std::string name = file == "-" ? kStandardInput : file;
-  ASSIGN_OR_RETURN(const std::string text, ReadManifestText(file));
+  const auto text = ReadManifestText(file);
+  if (!text.ok()) return Bad(std::string(Message(text.status())));
   ASSIGN_OR_RETURN(const std::vector<api::Manifest> manifests,
-                   api::ParseManifests(text, name, api::ManifestKinds::kPolicies));
+                   api::ParseManifests(*text, name, api::ManifestKinds::kPolicies));
   PolicyFile read;
   size_t problems = 0;
   for (const api::Manifest& manifest : manifests) {

@@ -74,7 +74,8 @@ std::string ToText(const PolicyPreview& preview, WallTime now) {
   for (const JobChange& change : preview.changed) text += ChangeText(change);
   if (!preview.changed.empty()) text += "\n";
   text += Jobs(preview.changed.size()) + " would change, " + std::to_string(preview.unchanged) + " would not";
-  if (preview.ended > 0) text += ", " + std::to_string(preview.ended) + (preview.ended == 1 ? " has" : " have") + " ended";
+  if (preview.ended > 0)
+    text += ", " + std::to_string(preview.ended) + (preview.ended == 1 ? " has ended" : " have ended");
   text += "; nothing was applied\n";
   for (const LaterChange& later : preview.later) text += LaterText(later, now);
   for (const std::string& note : preview.notes) text += "Note: " + note + "\n";

@@ -195,7 +195,7 @@ TEST_F(PolicyCommand, MistakesOfABeginnerSayWhatToWrite) {
   }
   const Answer missing = Call({.action = "test", .what = directory_ + "/missing.yaml"}, Target());
   EXPECT_THAT(missing.errors, HasSubstr("No such file or directory"));
-  EXPECT_NE(missing.code, 0);
+  EXPECT_EQ(missing.code, 2);
 }
 
 }  // namespace
