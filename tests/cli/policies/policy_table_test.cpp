@@ -33,9 +33,9 @@ TEST(PolicyTable, SelectorsInTheWordsOfKubectl) {
   EXPECT_EQ(SelectsText(PolicyFrom("TuningPolicy", "a", "{}")), "all jobs");
   EXPECT_EQ(SelectsText(PolicyFrom("ClusterTuningPolicy", "a",
                                    "{selector: {namespaces: {matchLabels: {tier: a}}, jobs: {matchExpressions: "
-                                   "[{key: team, operator: In, values: [x, y]}, {key: spot, operator: "
+                                   "[{key: team, operator: In, values: [x, z]}, {key: spot, operator: "
                                    "DoesNotExist}]}}}")),
-            "team in (x,y),!spot in namespaces tier=a");
+            "team in (x,z),!spot in namespaces tier=a");
 }
 
 // A newer version may know more: what cannot be read here is not passed over in silence.

@@ -29,7 +29,7 @@ const Case kCases[] = {
      {Night("{windows: [{schedule: \"Mon 08:00-20:00 Europe/Nowhere\", mode: Recommend}]}")},
      {"validate", "night.yaml"},
      0,
-     {"night.yaml:4:23: warning: spec.windows[0].schedule: this machine knows no time zone Europe/Nowhere",
+     {"night.yaml:4:29: warning: spec.windows[0].schedule: this machine knows no time zone Europe/Nowhere",
       "night.yaml: valid (ClusterTuningPolicy night)"}},
     {"a run of a policy",
      {Night("{limits: {trialsPerHour: 6}}")},
