@@ -6,6 +6,8 @@
 namespace attune::api {
 namespace {
 
+constexpr char kLabelKeyPattern[] = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
+
 // A directory as the pods see it.
 Field AbsolutePath(Field field) {
   constexpr int32_t kPathBytesMax = 1024;
@@ -263,7 +265,7 @@ void AddPlacement(std::vector<Field>& fields) {
                             "pods move between machines, whatever it says.",
                             LENS(spec.placement.topology_key)),
                       kHostnameTopology);
-  key.pattern = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
+  key.pattern = kLabelKeyPattern;
   key.pattern_words = "a label of nodes, such as kubernetes.io/hostname or topology.kubernetes.io/zone";
   key.fits = IsLabelKey;
   key.length_max = kTopologyKeyMax;
@@ -351,8 +353,9 @@ void AddSpec(std::vector<Field>& fields) {
             "Name of the controller that this job is left to, such as kueue.x-k8s.io/multikueue; absent, or "
             "attune.dev/operator: this one. Fixed when the job is created.",
             LENS(spec.managed_by)));
-  managed_by.pattern = "^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[A-Za-z0-9]([-A-Za-z0-9_./]*[A-Za-z0-9])?$";
-  managed_by.pattern_words = "a domain, a slash and a name, such as kueue.x-k8s.io/multikueue";
+  managed_by.pattern = kLabelKeyPattern;
+  managed_by.pattern_words = "the name of a controller, such as kueue.x-k8s.io/multikueue";
+  managed_by.fits = IsLabelKey;
   managed_by.length_max = 63;
   fields.push_back(managed_by);
   AddPlacement(fields);

@@ -34,7 +34,10 @@ void CheckNamesAndValues(const Json& map, const std::string& path, bool values, 
                                      "letters, digits, '-', '_' and '.', at most 63, beginning and ending with a "
                                      "letter or digit; DOMAIN/ may stand before"));
     }
-    if (values && value.is_string() && !IsLabelValue(value.get_ref<const std::string&>())) {
+    if (value.is_null()) continue;  // read as an empty one
+    if (!value.is_string()) {
+      problems.push_back({path + "." + name, FoundText(value), "a string; put it in quotes"});
+    } else if (values && !IsLabelValue(value.get_ref<const std::string&>())) {
       problems.push_back(
           {path + "." + name, FoundText(value),
            "letters, digits, '-', '_' and '.', at most 63, beginning and ending with a letter or digit"});

@@ -19,7 +19,9 @@ inline const WallTime kNoon = WallTime() + 1'784'116'800s;  // Wednesday, 2026-0
 
 inline std::vector<kube::Json> FromYaml(const std::string& text) {
   std::vector<kube::Json> objects;
-  for (const api::YamlDocument& document : *api::ParseYaml(text, "sample.yaml")) objects.push_back(document.value);
+  const StatusOr<std::vector<api::YamlDocument>> documents = api::ParseYaml(text, "sample.yaml");
+  ATTUNE_CHECK(documents.ok()) << documents.status();
+  for (const api::YamlDocument& document : *documents) objects.push_back(document.value);
   return objects;
 }
 

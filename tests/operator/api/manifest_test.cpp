@@ -114,7 +114,7 @@ TEST(PolicyManifest, JobsAndPoliciesMayStandInOneFileWhereBothAreTaken) {
   EXPECT_THAT(TextsOfPolicies(std::string(kGood) + "---\n" + kNight, ManifestKinds::kJobsAndPolicies), IsEmpty());
   EXPECT_THAT(TextsOfPolicies(kNight, ManifestKinds::kPolicies), IsEmpty());
   EXPECT_THAT(TextsOfPolicies(kGood, ManifestKinds::kPolicies),
-              ElementsAre("night.yaml:2:7: kind: found \"TrainingJob\"; allowed: TuningPolicy or ClusterTuningPolicy"));
+              ElementsAre("night.yaml:3:7: kind: found \"TrainingJob\"; allowed: TuningPolicy or ClusterTuningPolicy"));
   EXPECT_THAT(TextsOfPolicies(kNight, ManifestKinds::kJobs),
               ElementsAre("night.yaml:2:7: kind: found \"ClusterTuningPolicy\"; allowed: TrainingJob, the one kind "
                           "understood; kubectl apply -f applies a policy, and attune policy test tries it"));
@@ -141,7 +141,7 @@ spec:
                                     "(nearest)"),
                           HasSubstr("night.yaml:3:18: metadata.name: found \"Night\""),
                           HasSubstr("night.yaml:3:43: metadata.labels.version: found 2; allowed: a string"),
-                          HasSubstr("night.yaml:5:34: spec.selector.jobs.matchLabels: found"),
+                          HasSubstr("night.yaml:5:21: spec.selector.jobs.matchLabels: found"),
                           HasSubstr("night.yaml:6:31: spec.mode.allowed[1]: found \"auto\"; allowed: Auto (nearest)"),
                           HasSubstr("night.yaml:7:3: spec.knob: found an unknown field; allowed: knobs (nearest)"),
                           HasSubstr("night.yaml:9:20: spec.knobs.workers.min: found 8; allowed: at most"),

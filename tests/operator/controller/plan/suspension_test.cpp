@@ -287,6 +287,7 @@ TEST(Suspension, AJobThatHasReachedItsGoalIsLeftToEnd) {
 TEST(Suspension, TheTunerDecidesNothingMeanwhile) {
   FakeCluster cluster = Running(KeptJob().Tuning(api::TuningMode::kAuto));
   cluster.tuning.emplace();
+  cluster.tuning->status.stage = "Keeping";
   cluster.tuning->change = JobSetting{.servers = 2, .workers = 5};
   AskToSuspend(cluster);
   cluster.Reconcile();  // the record
@@ -300,6 +301,7 @@ TEST(Suspension, WhatTheTunerReportsAtTheGoalIsStillSent) {
   FakeCluster cluster = Running(KeptJob().Tuning(api::TuningMode::kAuto));
   cluster.ReachGoal("evaluation");
   cluster.tuning.emplace();
+  cluster.tuning->status.stage = "Keeping";
   cluster.tuning->events.push_back({false, kEventTuningFinished, "the goal is reached"});
   cluster.Reconcile();
   EXPECT_TRUE(cluster.HasEvent(kEventTuningFinished));

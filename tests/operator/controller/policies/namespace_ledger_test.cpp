@@ -172,7 +172,8 @@ TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow
     const auto pick = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
     struct Job {
       Json written, shown;
-      std::optional<JobSetting> decided;
+      std::optional<JobSetting> decided;  // until the spec is seen that says so
+      bool wrote = false;
     };
     const int64_t allowed = pick(8, 24) * 1000;
     policy::Effective rules;
@@ -180,7 +181,7 @@ TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow
     std::vector<Job> jobs;
     for (int i = 0; i < pick(2, 5); ++i) {
       const Json object = JobObject("job-" + std::to_string(i), 1, 1);
-      jobs.push_back({object, object, {}});
+      jobs.push_back({object, object, {}, false});
     }
     kube::WatchCache cache;
     NamespaceLedger ledger(cache);
@@ -193,9 +194,13 @@ TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow
           kube::WatchEvent event{kube::WatchEvent::Kind::kReplaced, {}};
           for (const Job& each : jobs) event.objects.push_back(each.shown);
           cache.Take(event);
+          if (job.wrote && job.shown == job.written) {
+            job.decided.reset();
+            job.wrote = false;
+          }
           const api::TrainingJob seen = Parsed(job.shown);
           const NamespaceRoom room = ledger.RoomOf(seen, rules, now);
-          if (!job.decided && job.shown == job.written) {
+          if (!job.decided) {
             const JobSetting asked{.servers = pick(1, 4), .workers = pick(1, 8), .worker_millicores = pick(1, 4) * 1000};
             if (WhyNoRoom(room, SettingOf(seen), asked).empty()) job.decided = asked;
           }
@@ -203,12 +208,12 @@ TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow
           break;
         }
         case 1:  // the write
-          if (!job.decided) break;
+          if (!job.decided || job.wrote) break;
+          job.wrote = true;
           job.written = JobObject(std::string(kube::Name(job.shown)), job.decided->servers, job.decided->workers,
                                   kube::IntegerAt(job.written, {"metadata", "generation"}) + 1);
           job.written["spec"]["workers"]["resources"]["cpu"]["target"] =
               std::to_string(*job.decided->worker_millicores) + "m";
-          job.decided.reset();
           break;
         default:
           job.shown = job.written;
