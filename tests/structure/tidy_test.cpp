@@ -74,6 +74,7 @@ TEST(TidyTest, PureRoomsTouchNeitherThreadsNorFilesNorSockets) {
                                           "ps/types/",
                                           "operator/tuner/",
                                           "operator/scheduler/",
+                                          "operator/leadership/election/",
                                           "operator/controller/plan",
                                           "operator/controller/actions/",
                                           "operator/controller/objects/",

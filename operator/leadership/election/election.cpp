@@ -1,0 +1,181 @@
+#include "operator/leadership/election/election.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace attune::leadership {
+namespace {
+
+// What another release, or a hand, may have written: waiting ends.
+constexpr Duration kForeignDurationMax = std::chrono::minutes(10);
+constexpr double kJitter = 0.2;  // share of a pause added at most
+constexpr MonotonicTime kAtOnce = MonotonicTime::min();
+
+bool IsSameWrite(const std::optional<LeaseRecord>& one, const std::optional<LeaseRecord>& other) {
+  if (!one || !other) return !one && !other;
+  return one->uid == other->uid && one->version == other->version;
+}
+
+}  // namespace
+
+Election::Election(ElectionOptions options, uint64_t seed) : options_(std::move(options)), random_(seed) {}
+
+ElectionAct Election::Next(MonotonicTime now) {
+  if (state_ == State::kLeading && !resigning_ && now >= may_act_until_) Lose();
+  if (state_ == State::kLost || state_ == State::kResigned) return WaitUntil{kNever};
+  if (resigning_) return NextOfResigning(now);
+  return state_ == State::kLeading ? NextOfLeader(now) : NextOfStandby(now);
+}
+
+ElectionAct Election::NextOfStandby(MonotonicTime now) {
+  if (now < next_at_) return WaitUntil{next_at_};
+  // A write is made only of what was read just before: `read_first_` is set again by everything but that read.
+  if (read_first_) return Read(now);
+  read_first_ = true;
+  return Write(OwnRecord(), !seen_ || seen_->holder != options_.identity, now);
+}
+
+ElectionAct Election::NextOfLeader(MonotonicTime now) {
+  if (now < next_at_) return WaitUntil{std::min(next_at_, may_act_until_)};
+  if (read_first_) return Read(now);
+  return Write(OwnRecord(), false, now);
+}
+
+ElectionAct Election::NextOfResigning(MonotonicTime now) {
+  if (now < next_at_) return WaitUntil{next_at_};
+  if (read_first_) return Read(now);
+  if (!seen_ || seen_->holder != options_.identity) {
+    state_ = State::kResigned;
+    return WaitUntil{kNever};
+  }
+  LeaseRecord record = *seen_;
+  record.holder.clear();
+  record.released = true;
+  return Write(record, false, now);
+}
+
+ElectionAct Election::Read(MonotonicTime now) {
+  sent_at_ = now;
+  return ReadLease{CallTimeout(now)};
+}
+
+ElectionAct Election::Write(const LeaseRecord& record, bool begins_term, MonotonicTime now) {
+  sent_at_ = now;
+  outcome_is_unknown_ = true;
+  return WriteLease{record, seen_, begins_term, CallTimeout(now)};
+}
+
+// After what was seen, as its next version.
+LeaseRecord Election::OwnRecord() const {
+  LeaseRecord record;
+  record.holder = options_.identity;
+  record.duration = options_.lease;
+  record.transitions = seen_ ? seen_->transitions : last_transitions_;
+  const bool continues = state_ == State::kLeading || (seen_ && seen_->holder == options_.identity);
+  if (!continues) ++record.transitions;
+  return record;
+}
+
+void Election::OnRead(const StatusOr<std::optional<LeaseRecord>>& read, MonotonicTime now) {
+  next_at_ = now + Jittered(options_.look_every);
+  if (!read.ok()) return;
+  See(*read, now);
+  const bool ours = *read && (*read)->holder == options_.identity;
+  if (resigning_) {
+    if (!ours) {
+      state_ = State::kResigned;
+    } else {
+      read_first_ = false;
+      next_at_ = now;
+    }
+    return;
+  }
+  if (state_ == State::kLeading) {
+    // Absent: it was deleted by hand. While the right lasts no other candidate can have taken it, so it is made again.
+    if (*read && !ours) return Lose();
+    read_first_ = false;
+    next_at_ = now;
+    return;
+  }
+  const MonotonicTime may_be_taken_at = MayBeTakenAt();
+  if (now >= may_be_taken_at) {
+    read_first_ = false;
+    next_at_ = now;
+  } else {
+    next_at_ = std::min(next_at_, may_be_taken_at);
+  }
+}
+
+void Election::OnWritten(const StatusOr<LeaseRecord>& written, MonotonicTime now) {
+  if (!written.ok()) {
+    // It may have been carried out all the same. A race that was lost is looked at sooner.
+    const bool lost_race = written.status().code() == StatusCode::kAborted;
+    read_first_ = true;
+    next_at_ = now + Jittered(lost_race ? options_.look_every / 5 : options_.look_every);
+    return;
+  }
+  outcome_is_unknown_ = false;
+  See(*written, now);
+  if (resigning_) {
+    // Else it was a renewal that was in flight when the end came.
+    if (written->holder != options_.identity) state_ = State::kResigned;
+    read_first_ = false;
+    next_at_ = now;
+    return;
+  }
+  const MonotonicTime right_ends = sent_at_ + options_.right();
+  if (state_ == State::kLeading && now >= may_act_until_) return Lose();
+  read_first_ = true;
+  next_at_ = now;
+  if (now >= right_ends) return;  // too late to be of use; it is read again
+  state_ = State::kLeading;
+  may_act_until_ = right_ends;
+  renewed_at_ = sent_at_;
+  read_first_ = false;
+  next_at_ = sent_at_ + Jittered(options_.renew_every());
+}
+
+void Election::Resign(MonotonicTime now) {
+  if (resigning_ || state_ == State::kLost || state_ == State::kResigned) return;
+  resigning_ = true;
+  may_act_until_ = std::min(may_act_until_, now);
+  next_at_ = now;
+  if (state_ == State::kLeading) return;
+  if (outcome_is_unknown_) {
+    read_first_ = true;
+  } else {
+    state_ = State::kResigned;
+  }
+}
+
+void Election::See(const std::optional<LeaseRecord>& lease, MonotonicTime now) {
+  if (!looked_ || !IsSameWrite(seen_, lease)) unchanged_since_ = now;
+  looked_ = true;
+  seen_ = lease;
+  if (lease) last_transitions_ = lease->transitions;
+}
+
+MonotonicTime Election::MayBeTakenAt() const {
+  if (seen_ && seen_->holder == options_.identity) return kAtOnce;
+  if (seen_ && seen_->holder.empty() && seen_->released) return kAtOnce;
+  const Duration written = seen_ ? std::min(seen_->duration, kForeignDurationMax) : Duration::zero();
+  return unchanged_since_ + std::max(options_.lease, written);
+}
+
+// No call of a holder outlasts its right.
+Duration Election::CallTimeout(MonotonicTime now) const {
+  const Duration timeout = options_.call_timeout();
+  if (state_ != State::kLeading || resigning_) return timeout;
+  return std::min(timeout, may_act_until_ - now);
+}
+
+Duration Election::Jittered(Duration pause) {
+  return std::chrono::duration_cast<Duration>(pause * (1 + kJitter * random_.Uniform()));
+}
+
+void Election::Lose() {
+  state_ = State::kLost;
+  may_act_until_ = MonotonicTime{};
+}
+
+}  // namespace attune::leadership
