@@ -93,7 +93,7 @@ Status StartParts(const std::filesystem::path& directory, const local::CoreLimit
   options.default_model_claim = "model";
   options.tuner_history = TunerHistoryOf(directory).string();
   ASSIGN_OR_RETURN(run.job_operator, controller::Operator::Start(options, run.platform->api(), run.time));
-  return OkStatus();
+  return run.job_operator->Lead();  // it is alone
 }
 
 Status StartJobs(const std::vector<kube::Json>& jobs, const std::filesystem::path& directory, LocalRun& run) {

@@ -122,6 +122,7 @@ class GrpcService final : public Service {
   std::string address() const override { return address_; }
 
   bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key) override {
+    if (shared_.options.may_direct && !shared_.options.may_direct()) return false;
     const MutexLock lock(shared_.mutex);  // the stream cannot end meanwhile: OnDone takes this lock before
     const auto found = shared_.accepted_by_pod.find(pod_uid);
     return found != shared_.accepted_by_pod.end() && found->second->Send(directive, key);

@@ -1,6 +1,7 @@
 // The gRPC service sidecars connect to: authenticates, fills the JobStore, sends directives.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -24,6 +25,9 @@ struct ServiceOptions {
   bool authenticate = true;
   std::optional<ServerCertificate> certificate;
   Duration hello_timeout = std::chrono::seconds(10);  // from the begin of a stream
+  // Asked before each directive, in the threads of Send. Empty: always. A process that was stopped while it led still
+  // has its streams when it continues.
+  std::function<bool()> may_direct = {};
 };
 
 class Service {
@@ -33,8 +37,8 @@ class Service {
   virtual ~Service() = default;  // ends all streams, then returns
 
   virtual std::string address() const = 0;  // host:port really bound
-  // False when the pod's sidecar is not connected; the controller tries again at its next reconcile. What becomes of a
-  // directive with a key is reported to the store under it (JobStore::Answered).
+  // False when the pod's sidecar is not connected, or this process may not direct it; the controller tries again at its
+  // next reconcile. What becomes of a directive with a key is reported to the store under it (JobStore::Answered).
   virtual bool Send(const std::string& pod_uid, const v1::Directive& directive, const std::string& key = "") = 0;
   // Reports of which parts were left out because they cannot be true (plausible.h).
   virtual uint64_t implausible_reports() const = 0;

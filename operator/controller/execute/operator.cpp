@@ -1,11 +1,11 @@
 #include "operator/controller/execute/operator.h"
 
-#include <algorithm>
 #include <atomic>
 #include <filesystem>
 #include <thread>
 #include <vector>
 
+#include "base/check.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/os/file.h"
@@ -14,35 +14,18 @@
 #include "operator/controller/execute/metrics.h"
 #include "operator/controller/execute/stuck_watch.h"
 #include "operator/controller/objects/job_policy.h"
-#include "operator/controller/objects/pods.h"
-#include "operator/controller/observe/machines.h"
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/options.h"
-#include "operator/controller/policies/policy_book.h"
 #include "operator/controller/policies/policy_reporter.h"
+#include "operator/controller/watches/job_watches.h"
 #include "operator/kube/events.h"
-#include "operator/kube/watch/reflector.h"
-#include "operator/kube/watch/watch_cache.h"
 #include "operator/kube/watch/work_queue.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
 namespace {
 
-using kube::CacheChange;
 using kube::Json;
-
-Json ProjectJob(Json job) {
-  if (job.contains("metadata") && job["metadata"].is_object()) {
-    job["metadata"].erase("managedFields");
-    if (job["metadata"].contains("annotations") && job["metadata"]["annotations"].is_object()) {
-      job["metadata"]["annotations"].erase("kubectl.kubernetes.io/last-applied-configuration");
-    }
-  }
-  return job;
-}
-
-const Json& Either(const CacheChange& change) { return change.after != nullptr ? *change.after : *change.before; }
 
 PlanOptions ToPlanOptions(const OperatorOptions& options, const kube::Json& policy_metrics_from,
                           const std::string& telemetry_address, const std::string& telemetry_authority) {
@@ -68,46 +51,41 @@ class OperatorImpl final : public Operator {
         api_(api),
         time_(time),
         queue_(time),
-        jobs_(JobCacheOptions()),
-        pods_(PodCacheOptions()),
-        services_(OwnedCacheOptions()),
-        budgets_(OwnedCacheOptions({{"spec", "minAvailable"}})),
-        nodes_(NodeCacheOptions()),
-        cluster_policies_(PolicyCacheOptions()),
-        own_policies_(PolicyCacheOptions()),
-        namespaces_(NamespaceCacheOptions()),
-        policies_({cluster_policies_, own_policies_, namespaces_}),
+        watches_(options.name_space, api, time,
+                 [this](const kube::ObjectKey& job) { OnNews(job); }),
         store_(telemetry::JobStore::Create([this](const telemetry::JobId& job) { return Know(job); })),
         events_(api, time, contract::kFieldManager) {}
 
   Status Begin() {
+    // What cannot be used is said at once, and not when this process is needed.
+    RETURN_IF_ERROR(ParsePolicyPeers(options_.policy_metrics_from).status());
+    telemetry::ServiceOptions service;
+    std::string authority;
+    RETURN_IF_ERROR(ReadCertificates(service, authority));
+    return watches_.Begin();
+  }
+
+  Status Lead() override {
+    ATTUNE_CHECK(executor_ == nullptr) << "an operator begins to lead once";
     ASSIGN_OR_RETURN(const Json metrics_from, ParsePolicyPeers(options_.policy_metrics_from));
-    // One is enough: the reflectors list them all, in pages.
-    const Status installed =
-        api_.List(kube::kTrainingJobs, {.name_space = options_.name_space, .items_max = 1}).status();
-    if (installed.code() == StatusCode::kNotFound) {
-      return Error(StatusCode::kFailedPrecondition,
-                   "the kind TrainingJob (" + kube::kTrainingJobs.api_version() +
-                       ") is not installed; install the chart or apply crds/trainingjob.yaml");
-    }
-    RETURN_IF_ERROR(installed);
-    awaited_ = {&jobs_, &pods_, &services_, &budgets_};
-    LookForPolicies();
-    store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
     telemetry::ServiceOptions service{.listen = options_.telemetry_listen,
                                       .report_seconds = options_.report_seconds,
                                       .authenticate = options_.authenticate,
-                                      .certificate = std::nullopt};
+                                      .certificate = std::nullopt,
+                                      .may_direct = options_.may_direct};
     std::string authority;
-    if (!options_.telemetry_certificates.empty()) RETURN_IF_ERROR(ReadCertificates(service, authority));
+    RETURN_IF_ERROR(ReadCertificates(service, authority));
+    store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
     ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
     executor_ = std::make_unique<Executor>(
-        api_, time_, Caches{jobs_, pods_, services_, budgets_, nodes_, &policies_}, *store_, *service_, events_,
-        ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
-    StartReflectors();
+        api_, time_,
+        Caches{watches_.jobs, watches_.pods, watches_.services, watches_.budgets, watches_.nodes, &watches_.policies()},
+        *store_, *service_, events_, ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
+    leads_ = true;
+    watches_.ReportAll();
     for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
     threads_.emplace_back([this] { Tick(); });
-    reporter_ = std::make_unique<PolicyReporter>(api_, time_, policies_, jobs_);
+    reporter_ = std::make_unique<PolicyReporter>(api_, time_, watches_.policies(), watches_.jobs);
     return OkStatus();
   }
 
@@ -121,102 +99,35 @@ class OperatorImpl final : public Operator {
     queue_.ShutDown();
     for (std::thread& thread : threads_) thread.join();
     reporter_.reset();
-    watches_.clear();
+    watches_.End();
     store_->OnNews({});
     service_.reset();
   }
 
   telemetry::JobStore& telemetry() override { return *store_; }
   std::string telemetry_address() const override {
-    return options_.telemetry_address.empty() ? service_->address() : options_.telemetry_address;
+    if (!options_.telemetry_address.empty()) return options_.telemetry_address;
+    return service_ == nullptr ? "" : service_->address();
   }
-  std::string NotReady() const override;
+  std::string NotReady() const override { return watches_.NotReady(); }
   std::string Stuck() override;
   std::string MetricsText() const override;
 
  private:
-  kube::WatchCacheOptions JobCacheOptions() {
-    return {.project = ProjectJob, .index_label = "", .on_change = [this](const CacheChange& change) {
-              queue_.Add(change.key);
-            }};
-  }
-  kube::WatchCacheOptions PodCacheOptions() {
-    return {.project = [](Json pod) { return ProjectPod(pod); },
-            .index_label = contract::kLabelJob,
-            .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
-  }
-  kube::WatchCacheOptions OwnedCacheOptions(std::vector<std::vector<std::string>> fields = {}) {
-    return {.project = kube::KeepFields(std::move(fields)),
-            .index_label = "",
-            .on_change = [this](const CacheChange& change) { AddJobOf(change); }};
+  // Standing by, all that there is will be looked at when this process leads.
+  void OnNews(const kube::ObjectKey& job) {
+    if (leads_) queue_.Add(job);
   }
   // A job is known as long as the cache has it; what was kept of it is forgotten after it has left the cache.
   telemetry::JobKnown Know(const telemetry::JobId& id) const {
-    if (!jobs_.HasSynced()) return telemetry::JobKnown::kNotYet;
-    const kube::Snapshot job = jobs_.Get({id.name_space, id.name});
+    if (!watches_.jobs.HasSynced()) return telemetry::JobKnown::kNotYet;
+    const kube::Snapshot job = watches_.jobs.Get({id.name_space, id.name});
     return job != nullptr && kube::Uid(*job) == id.uid ? telemetry::JobKnown::kYes : telemetry::JobKnown::kNo;
   }
-  kube::WatchCacheOptions NodeCacheOptions() {
-    return {.project = [](Json node) { return ProjectNode(node); },
-            .index_label = "",
-            .on_change = [this](const CacheChange& change) { AddJobsOn(change); }};
-  }
-  // A node that comes, goes, fails or is cordoned is news to the jobs that have pods there; its figures are not.
-  void AddJobsOn(const CacheChange& change) {
-    if (change.before != nullptr && change.after != nullptr) {
-      const ObservedNode before = ObserveNode(*change.before), after = ObserveNode(*change.after);
-      if (before.ready == after.ready && before.cordoned == after.cordoned) return;
-    }
-    for (const kube::Snapshot& pod : pods_.All()) {
-      if (kube::StringAt(*pod, {"spec", "nodeName"}) != change.key.name) continue;
-      queue_.Add({std::string(kube::Namespace(*pod)), std::string(kube::Label(*pod, contract::kLabelJob))});
-    }
-  }
-  kube::WatchCacheOptions PolicyCacheOptions() {
-    return {.project = ProjectJob, .index_label = "", .on_change = [this](const CacheChange& change) {
-              AddJobsUnder(change);
-            }};
-  }
-  kube::WatchCacheOptions NamespaceCacheOptions() {
-    return {.project = kube::KeepFields({}), .index_label = "", .on_change = [this](const CacheChange& change) {
-              AddJobsWithin(change);
-            }};
-  }
-  // A policy that is made, changed or deleted is news to the jobs that it selects, or did.
-  void AddJobsUnder(const CacheChange& change) {
-    for (const kube::Snapshot& job : jobs_.All()) {
-      for (const kube::Snapshot& policy : {change.before, change.after}) {
-        if (policy != nullptr && policies_.IsAbout(*policy, *job)) queue_.Add(kube::KeyOf(*job));
-      }
-    }
-  }
-  // Its labels may select another policy.
-  void AddJobsWithin(const CacheChange& change) {
-    for (const kube::Snapshot& job : jobs_.All()) {
-      if (kube::Namespace(*job) == change.key.name) queue_.Add(kube::KeyOf(*job));
-    }
-  }
-  // Where there may be policies no job is touched before they are known; without them it is said once.
-  void LookForPolicies() {
-    const auto look = [&](const kube::ResourceType& type, const std::string& name_space, kube::WatchCache& cache) {
-      const Status status = api_.List(type, {.name_space = name_space, .items_max = 1}).status();
-      const bool none = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
-      if (none) {
-        log::Info("tuning policies do without this kind until it is installed and may be read",
-                  {{"kind", type.kind}, {"reason", status}});
-      } else {
-        awaited_.push_back(&cache);
-      }
-    };
-    look(kube::kTuningPolicies, options_.name_space, own_policies_);
-    look(kube::kClusterTuningPolicies, "", cluster_policies_);
-    look(kube::kNamespaces, "", namespaces_);  // otherwise a selector by their labels would select all meanwhile
-  }
-  void AddJobOf(const CacheChange& change) {
-    queue_.Add({change.key.name_space, std::string(kube::Label(Either(change), contract::kLabelJob))});
-  }
 
+  // Nothing without a directory of certificates.
   Status ReadCertificates(telemetry::ServiceOptions& service, std::string& authority) const {
+    if (options_.telemetry_certificates.empty()) return OkStatus();
     constexpr uint64_t kPemBytesMax = 64 << 10;
     const std::filesystem::path directory(options_.telemetry_certificates);
     const auto read = [&](const char* file) -> StatusOr<std::string> {
@@ -232,40 +143,8 @@ class OperatorImpl final : public Operator {
     return OkStatus();
   }
 
-  void StartReflectors() {
-    const kube::ReflectorOptions jobs{.name_space = options_.name_space};
-    const kube::ReflectorOptions owned{.name_space = options_.name_space, .label_selector = contract::kLabelJob};
-    const auto start = [&](const kube::ResourceType& type, const kube::ReflectorOptions& options,
-                           kube::WatchCache& cache) {
-      watches_.push_back({type.plural, cache, std::make_unique<kube::Reflector>(api_, type, options, cache, time_)});
-    };
-    start(kube::kTrainingJobs, jobs, jobs_);
-    start(kube::kPods, owned, pods_);
-    start(kube::kServices, owned, services_);
-    start(kPodDisruptionBudgets, owned, budgets_);
-    start(kube::kNodes, {}, nodes_);  // may be forbidden: it is not waited for
-    start(kube::kTuningPolicies, jobs, own_policies_);
-    start(kube::kClusterTuningPolicies, {}, cluster_policies_);
-    start(kube::kNamespaces, {}, namespaces_);
-  }
-
-  bool HaveSynced() const {
-    return std::ranges::all_of(awaited_, [](const kube::WatchCache* cache) { return cache->HasSynced(); });
-  }
-
-  // Absence means nothing before the first lists: no process acts until all are in.
-  bool WaitForSync() const {
-    constexpr Duration kSlice = std::chrono::milliseconds(200);
-    for (const kube::WatchCache* cache : awaited_) {
-      while (!cache->WaitForSync(kSlice)) {
-        if (stopping_) return false;
-      }
-    }
-    return true;
-  }
-
   void Reconcile() {
-    if (!WaitForSync()) return;
+    if (!watches_.WaitForSync([this] { return stopping_.load(); })) return;
     while (const auto key = queue_.Get()) {
       const StatusOr<std::optional<Duration>> again = executor_->Reconcile(*key);
       if (again.ok()) {
@@ -294,23 +173,15 @@ class OperatorImpl final : public Operator {
   kube::Api& api_;
   const TimeSource& time_;
   std::atomic<bool> stopping_ = false;
+  std::atomic<bool> leads_ = false;  // what follows Lead() is there, and does not change any more
   std::atomic<uint64_t> errors_ = 0;
   kube::WorkQueue queue_;
-  kube::WatchCache jobs_, pods_, services_, budgets_, nodes_;
-  kube::WatchCache cluster_policies_, own_policies_, namespaces_;
-  const PolicyBook policies_;
-  std::vector<const kube::WatchCache*> awaited_;  // does not change once the threads run
+  JobWatches watches_;
   std::unique_ptr<telemetry::JobStore> store_;
   kube::EventRecorder events_;
   std::unique_ptr<telemetry::Service> service_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<PolicyReporter> reporter_;
-  struct WatchOfKind {
-    std::string plural;
-    kube::WatchCache& cache;
-    std::unique_ptr<kube::Reflector> reflector;
-  };
-  std::vector<WatchOfKind> watches_;  // does not change once the threads run
   Mutex stuck_mutex_;
   StuckWatch stuck_ ABSL_GUARDED_BY(stuck_mutex_);
   std::vector<std::thread> threads_;
@@ -318,26 +189,14 @@ class OperatorImpl final : public Operator {
   CondVar tick_;
 };
 
-std::string OperatorImpl::NotReady() const {
-  std::string missing;
-  for (const WatchOfKind& watch : watches_) {
-    if (watch.cache.HasSynced() || std::ranges::find(awaited_, &watch.cache) == awaited_.end()) continue;
-    const Status failure = watch.reflector->last_failure();
-    missing += (missing.empty() ? "the first list is not in: " : "; ") + watch.plural +
-               (failure.ok() ? "" : " (" + attune::ToString(failure) + ")");
-  }
-  return missing;
-}
-
 std::string OperatorImpl::Stuck() {
   const MonotonicTime now = time_.Now();
   std::vector<MovingPart> parts;
-  for (const WatchOfKind& watch : watches_) {
-    const kube::Reflector::Turn turn = watch.reflector->turn();
-    parts.push_back({"the watch of " + watch.plural, turn.number, now <= turn.waits_until});
+  for (const JobWatches::Turn& turn : watches_.Turns(now)) {
+    parts.push_back({"the watch of " + turn.plural, turn.number, turn.waits});
   }
   const kube::WorkQueueMetrics queue = queue_.metrics();
-  parts.push_back({"the work queue", queue.taken, queue.depth == 0 || !HaveSynced()});
+  parts.push_back({"the work queue", queue.taken, queue.depth == 0 || !watches_.HaveSynced()});
   for (const auto& [job, since] : queue_.Running()) {
     parts.push_back(
         {"the reconcile of " + job.ToString(), static_cast<uint64_t>(since.time_since_epoch().count()), false});
@@ -349,7 +208,8 @@ std::string OperatorImpl::Stuck() {
 std::string OperatorImpl::MetricsText() const {
   OperatorMetrics values;
   values.version = kVersion;
-  for (const kube::Snapshot& job : jobs_.All()) {
+  if (!leads_) return MetricsPage(values);  // series of jobs are the leader's
+  for (const kube::Snapshot& job : watches_.jobs.All()) {
     const std::string name_space(kube::Namespace(*job)), name(kube::Name(*job));
     const telemetry::JobSample sample = store_->Sample({name_space, name, std::string(kube::Uid(*job))}, time_.Now());
     const Json& fraction = kube::At(*job, {"status", "progress", "fraction"});
@@ -360,7 +220,7 @@ std::string OperatorImpl::MetricsText() const {
                                             .loss = sample.loss,
                                             .samples_per_second = sample.rate,
                                             .workers = sample.job ? static_cast<double>(sample.job->workers()) : 0});
-    for (const kube::Snapshot& pod : pods_.ByLabel(name)) {
+    for (const kube::Snapshot& pod : watches_.pods.ByLabel(name)) {
       const PodResize resize = ObservePod(*pod).resize;
       if (kube::Namespace(*pod) != name_space || !resize.record.any() || resize.record.done) continue;
       ++(resize.state == ResizeState::kDeferred     ? shown.resize_deferred

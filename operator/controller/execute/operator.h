@@ -1,7 +1,12 @@
 // All controllers of one process: watches, work queue, reconcilers, telemetry. The operator program runs it against a
 // cluster, the local platform inside `attune run`. Stateless: a new instance continues from what the API holds.
+//
+// Started, it only watches: its caches are filled, it writes nothing and listens for no sidecar. That is a standby.
+// Lead() makes it act; the operator program calls it when it holds the Lease (operator/leadership), the local platform
+// at once.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -31,17 +36,23 @@ struct OperatorOptions {
   Duration begin_unheard_after = std::chrono::seconds(10);
   int reconcile_threads = 2;
   std::string tuner_history;  // file of what the tuner learned of finished jobs; "": a ConfigMap of each namespace
+  // Asked before each directive to a process, as the API is before each write (leadership::FencedApi). Empty: always.
+  std::function<bool()> may_direct;
 };
 
 class Operator {
  public:
-  // `api` and `time` must outlive the operator. Fails when the TrainingJob kind is not installed, or a port is taken.
+  // `api` and `time` must outlive the operator. Fails when the TrainingJob kind is not installed.
   static StatusOr<std::unique_ptr<Operator>> Start(const OperatorOptions& options, kube::Api& api,
                                                    const TimeSource& time);
   virtual ~Operator() = default;  // stops intake, finishes reconciles in progress, closes streams
 
+  // From here on it acts, as soon as the first lists are in, and its deadlines count from here. Once. Fails when the
+  // port for telemetry is taken.
+  virtual Status Lead() = 0;
+
   virtual telemetry::JobStore& telemetry() = 0;
-  virtual std::string telemetry_address() const = 0;
+  virtual std::string telemetry_address() const = 0;  // "" while it stands by and was given none
   virtual std::string NotReady() const = 0;     // why it cannot act yet: which first list is not in; "" when all are
   virtual std::string Stuck() = 0;              // which part has stopped working (stuck_watch.h); "" when none
   virtual std::string MetricsText() const = 0;  // Prometheus exposition

@@ -105,7 +105,8 @@ class ServiceTest : public testing::Test {
                                    .report_seconds = 2,
                                    .authenticate = authenticate,
                                    .certificate = std::nullopt,
-                                   .hello_timeout = hello_timeout},
+                                   .hello_timeout = hello_timeout,
+                                   .may_direct = [this] { return may_direct_.load(); }},
                                   api_, *store_);
     ASSERT_TRUE(started.ok()) << started.status();
     service_ = *std::move(started);
@@ -166,6 +167,7 @@ class ServiceTest : public testing::Test {
   });
   std::unique_ptr<Service> service_;
   std::string job_uid_;
+  std::atomic<bool> may_direct_ = true;
   std::mutex mutex_;
   std::condition_variable changed_;
   int news_ = 0;
@@ -211,6 +213,23 @@ TEST_F(ServiceTest, ASidecarIsAcceptedReportsAndGetsDirectives) {
   ASSERT_TRUE(WaitFor([&] { return !Sample().pods[0].connected; }));
   EXPECT_EQ(Sample().answers["second"].outcome, DirectiveAnswer::Outcome::kLost) << "it never answered";
   EXPECT_FALSE(service_->Send(hello.pod_uid(), drain)) << "no process is there";
+}
+
+TEST_F(ServiceTest, AnOperatorThatLeadsNoLongerDirectsNoProcess) {
+  const v1::SidecarHello hello = MakePod("j-worker-0", 0, job_uid_);
+  Client client(service_->address(), Token("j-worker-0"));
+  ASSERT_TRUE(client.SayHello(hello));
+  ASSERT_TRUE(client.Hear().has_value());
+  v1::Directive drain;
+  drain.mutable_drain()->set_reason("too late");
+  may_direct_ = false;
+  EXPECT_FALSE(service_->Send(hello.pod_uid(), drain));
+  may_direct_ = true;
+  drain.mutable_drain()->set_reason("in time");
+  EXPECT_TRUE(service_->Send(hello.pod_uid(), drain));
+  const auto heard = client.Hear();
+  ASSERT_TRUE(heard.has_value());
+  EXPECT_EQ(heard->directive().drain().reason(), "in time");
 }
 
 TEST_F(ServiceTest, AnOtherProtocolVersionIsRefusedWithBothNumbers) {

@@ -58,6 +58,8 @@ class OperatorTest : public testing::Test {
     auto started = Operator::Start(options, api_, time_);
     ASSERT_TRUE(started.ok()) << started.status();
     operator_ = *std::move(started);
+    const Status leads = operator_->Lead();
+    ASSERT_TRUE(leads.ok()) << leads;
   }
 
   // Polls: the API has no way to wait for several objects at once.
