@@ -1,15 +1,16 @@
 // attune-operator: all controllers against one API server, until SIGTERM.
 #include <CLI/CLI.hpp>
 #include <csignal>
+#include <iostream>
 
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/net/http_endpoint.h"
-#include "base/os/signal_watcher.h"
 #include "base/version.h"
 #include "operator/controller/execute/operator.h"
 #include "operator/controller/execute/release.h"
 #include "operator/kube/client/rest_api.h"
+#include "operator/replica.h"
+#include "operator/stop_request.h"
 #include "proto/contract.h"
 
 namespace attune {
@@ -22,7 +23,39 @@ struct Flags {
   uint16_t health_port = contract::kOperatorHealthPort;
   bool release_pods = false;
   controller::OperatorOptions options;
+  LeaderElection election;
 };
+
+void AddElectionFlags(CLI::App& app, LeaderElection& election) {
+  app.add_flag(
+      "--leader-elect", election.enabled,
+      "Several replicas run, and the one that holds a Lease acts; the others stand by with their caches filled");
+  app.add_option("--leader-elect-namespace", election.lease.name_space, "Namespace of the Lease, and of this pod")
+      ->envname("POD_NAMESPACE");
+  app.add_option("--leader-elect-name", election.lease.name,
+                 "Name of the Lease. Replicas that watch the same jobs share one; it is the value of the label "
+                 "attune.dev/leader of the leader's pod")
+      ->capture_default_str();
+  app.add_option("--leader-elect-lease-seconds", election.lease_seconds,
+                 "How long others wait after the last renewal that they saw; the holder stops acting after two thirds")
+      ->check(CLI::Range(5, 300))
+      ->capture_default_str();
+  app.add_option("--leader-elect-pod", election.pod, "Name of this pod, which is labelled while it leads")
+      ->envname("POD_NAME");
+}
+
+// What the parsing library does not check.
+std::string ElectionProblem(const LeaderElection& election) {
+  constexpr size_t kLabelBytesMax = 63;
+  if (!election.enabled) return "";
+  if (election.lease.name_space.empty()) {
+    return "--leader-elect needs --leader-elect-namespace, or POD_NAMESPACE in the environment";
+  }
+  if (election.lease.name.empty() || election.lease.name.size() > kLabelBytesMax) {
+    return "--leader-elect-name has to be a name of at most 63 characters";
+  }
+  return "";
+}
 
 int ParseFlags(int argc, char** argv, Flags& flags) {
   CLI::App app{"Attune's operator: makes TrainingJobs run and keeps them running."};
@@ -59,6 +92,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--reconcile-threads", flags.options.reconcile_threads, "Jobs reconciled at the same time")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  AddElectionFlags(app, flags.election);
   app.add_option("--metrics-host", flags.metrics_host, "Address of the metrics and health ports")
       ->capture_default_str();
   app.add_option("--metrics-port", flags.metrics_port, "Port of /metrics (0: any)")->capture_default_str();
@@ -69,91 +103,23 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
     const int code = app.exit(error);
     return code == 0 ? -1 : 2;
   }
-  return 0;
+  const std::string problem = ElectionProblem(flags.election);
+  if (!problem.empty()) std::cerr << problem << "\n";
+  return problem.empty() ? 0 : 2;
 }
 
-// The operator comes into being after the health port answers: what pages show until then is "starting".
-class Running {
- public:
-  void Set(std::unique_ptr<controller::Operator> value) {
-    const MutexLock lock(mutex_);
-    value_ = std::move(value);
-  }
-  std::unique_ptr<controller::Operator> Take() {
-    const MutexLock lock(mutex_);
-    return std::move(value_);
-  }
-  // Whether a restart would help. It would not while the API server is away: then the operator is not ready, but
-  // healthy.
-  HttpPage Healthy() const {
-    const MutexLock lock(mutex_);
-    return Page(value_ == nullptr ? "" : value_->Stuck());
-  }
-  HttpPage Ready() const {
-    const MutexLock lock(mutex_);
-    return Page(value_ == nullptr ? "starting: the API server has not answered yet" : value_->NotReady());
-  }
-  HttpPage Metrics() const {
-    const MutexLock lock(mutex_);
-    return {.code = 200,
-            .content_type = "text/plain; version=0.0.4; charset=utf-8",
-            .body = value_ ? value_->MetricsText() : ""};
-  }
-
- private:
-  static HttpPage Page(const std::string& problem) {
-    return {.code = problem.empty() ? 200 : 503, .body = problem.empty() ? "ok\n" : problem + "\n"};
-  }
-
-  mutable Mutex mutex_;
-  std::unique_ptr<controller::Operator> value_ ABSL_GUARDED_BY(mutex_);
-};
-
-// SIGTERM or SIGINT. Thread-safe.
-class StopRequest {
- public:
-  bool Watch() {
-    watcher_ = SignalWatcher::Install({SIGTERM, SIGINT}, [this](int) {
-      const MutexLock lock(mutex_);
-      requested_ = true;
-      changed_.NotifyAll();
-    });
-    return watcher_ != nullptr;
-  }
-  // Whether it came, by the end of `timeout`.
-  bool Wait(Duration timeout) {
-    const MutexLock lock(mutex_);
-    return changed_.WaitFor(mutex_, timeout, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return requested_; });
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  bool requested_ ABSL_GUARDED_BY(mutex_) = false;
-  std::unique_ptr<SignalWatcher> watcher_;
-};
-
-StatusOr<std::unique_ptr<kube::Api>> Connect(const Flags& flags) {
-  ASSIGN_OR_RETURN(const kube::ClientConfig config, flags.kubeconfig.empty()
-                                                        ? kube::InClusterConfig()
-                                                        : kube::LoadKubeconfig(flags.kubeconfig, flags.context));
+StatusOr<kube::ClientConfig> FindServer(const Flags& flags) {
+  ASSIGN_OR_RETURN(kube::ClientConfig config, flags.kubeconfig.empty()
+                                                  ? kube::InClusterConfig()
+                                                  : kube::LoadKubeconfig(flags.kubeconfig, flags.context));
   kube::InitializeHttp();
   log::Info("talking to the API server", {{"server", config.server}});
-  return kube::MakeRestApi(config);
+  return config;
 }
 
-// What a wait may cure: the API server is away, the kind is not installed yet, rights are granted a moment later.
-bool IsWorthWaiting(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::kUnavailable:
-    case StatusCode::kDeadlineExceeded:
-    case StatusCode::kFailedPrecondition:
-    case StatusCode::kPermissionDenied:
-    case StatusCode::kUnauthenticated:
-      return true;
-    default:
-      return false;
-  }
+StatusOr<std::unique_ptr<kube::Api>> Connect(const Flags& flags) {
+  ASSIGN_OR_RETURN(const kube::ClientConfig config, FindServer(flags));
+  return kube::MakeRestApi(config);
 }
 
 // The last operator may still be ending: it is over when nothing was held for longer than that takes.
@@ -180,48 +146,31 @@ int Release(const Flags& flags, StopRequest& stop) {
   return last.ok() ? 0 : 1;
 }
 
+// Renewals of the Lease have connections of their own: calls that hang do not hold them up.
+Status RunReplica(const Flags& flags, Replica& replica) {
+  ASSIGN_OR_RETURN(const kube::ClientConfig server, FindServer(flags));
+  ASSIGN_OR_RETURN(const std::unique_ptr<kube::Api> api, kube::MakeRestApi(server));
+  ASSIGN_OR_RETURN(const std::unique_ptr<kube::Api> api_of_lease, kube::MakeRestApi(server));
+  return replica.Run(*api, *api_of_lease);
+}
+
 int Run(const Flags& flags, StopRequest& stop) {
-  constexpr Duration kTryAgain = std::chrono::seconds(3);
-  constexpr Duration kLook = std::chrono::hours(1);
-  const SystemTime time;
-  Running running;
+  Replica replica(flags.options, flags.election, stop);
   auto health = HttpEndpoint::Start(
       {.host = flags.metrics_host, .port = flags.health_port},
-      {{"/healthz", [&] { return running.Healthy(); }}, {"/readyz", [&] { return running.Ready(); }}});
+      {{"/healthz", [&] { return replica.Healthy(); }}, {"/readyz", [&] { return replica.Ready(); }}});
   auto metrics = HttpEndpoint::Start({.host = flags.metrics_host, .port = flags.metrics_port},
-                                     {{"/metrics", [&] { return running.Metrics(); }}});
+                                     {{"/metrics", [&] { return replica.Metrics(); }}});
   for (const Status& status : {health.status(), metrics.status()}) {
     if (status.ok()) continue;
     log::Error("cannot start", {{"reason", status}});
     return 1;
   }
-  auto api = Connect(flags);
-  if (!api.ok()) {
-    log::Error("cannot start", {{"reason", api.status()}});
-    return 1;
-  }
-  while (true) {
-    auto started = controller::Operator::Start(flags.options, **api, time);
-    if (started.ok()) {
-      log::Info("operator runs", {{"telemetry", (*started)->telemetry_address()},
-                                  {"metrics_port", (*metrics)->port()},
-                                  {"health_port", (*health)->port()},
-                                  {"version", kVersion}});
-      running.Set(*std::move(started));
-      break;
-    }
-    if (!IsWorthWaiting(started.status())) {
-      log::Error("cannot start", {{"reason", started.status()}});
-      return 1;
-    }
-    log::Warn("waiting to start", {{"reason", started.status()}, {"retry_seconds", Seconds(kTryAgain)}});
-    if (stop.Wait(kTryAgain)) return 0;
-  }
-  while (!stop.Wait(kLook)) {
-  }
-  log::Info("stopping");
-  running.Take().reset();
-  return 0;
+  log::Info("starting",
+            {{"metrics_port", (*metrics)->port()}, {"health_port", (*health)->port()}, {"version", kVersion}});
+  const Status ended = RunReplica(flags, replica);
+  if (!ended.ok()) log::Error("cannot run", {{"reason", ended}});
+  return ended.ok() ? 0 : 1;
 }
 
 }  // namespace
