@@ -140,6 +140,10 @@ Status Replica::Lead() {
 
 // In the elector's thread.
 void Replica::OnElection(Election::State state) {
+  if (state == Election::State::kHolding) {
+    log::Info("there was no Lease: this replica holds it for its time before it acts",
+              {{"lease", election_.lease.ToString()}});
+  }
   if (state == Election::State::kLeading) {
     leads_ = true;
     stop_.Wake();

@@ -15,7 +15,7 @@ namespace attune::leadership {
 // Thread-safe.
 class Elector {
  public:
-  // Called from the elector's thread: once with kLeading, then once with kLost or kResigned; or with kResigned alone.
+  // Called from the elector's thread with every change of the state that lasted until it looked.
   using OnChange = std::function<void(Election::State)>;
 
   // As Candidate. `time` counts the time that a machine sleeps (base/os/boot_time.h).

@@ -21,10 +21,11 @@ bool IsSameWrite(const std::optional<LeaseRecord>& one, const std::optional<Leas
 Election::Election(ElectionOptions options, uint64_t seed) : options_(std::move(options)), random_(seed) {}
 
 ElectionAct Election::Next(MonotonicTime now) {
-  if (state_ == State::kLeading && !resigning_ && now >= may_act_until_) Lose();
+  if (Holds() && !resigning_ && now >= may_act_until_) Lose();
+  if (state_ == State::kHolding && now >= may_act_from_) state_ = State::kLeading;
   if (state_ == State::kLost || state_ == State::kResigned) return WaitUntil{kNever};
   if (resigning_) return NextOfResigning(now);
-  return state_ == State::kLeading ? NextOfLeader(now) : NextOfStandby(now);
+  return Holds() ? NextOfHolder(now) : NextOfStandby(now);
 }
 
 ElectionAct Election::NextOfStandby(MonotonicTime now) {
@@ -35,8 +36,11 @@ ElectionAct Election::NextOfStandby(MonotonicTime now) {
   return Write(OwnRecord(), !seen_ || seen_->holder != options_.identity, now);
 }
 
-ElectionAct Election::NextOfLeader(MonotonicTime now) {
-  if (now < next_at_) return WaitUntil{std::min(next_at_, may_act_until_)};
+ElectionAct Election::NextOfHolder(MonotonicTime now) {
+  if (now < next_at_) {
+    const MonotonicTime begins = state_ == State::kHolding ? may_act_from_ : kNever;
+    return WaitUntil{std::min({next_at_, may_act_until_, begins})};
+  }
   if (read_first_) return Read(now);
   return Write(OwnRecord(), false, now);
 }
@@ -62,6 +66,8 @@ ElectionAct Election::Read(MonotonicTime now) {
 ElectionAct Election::Write(const LeaseRecord& record, bool begins_term, MonotonicTime now) {
   sent_at_ = now;
   outcome_is_unknown_ = true;
+  takes_over_ = seen_ && seen_->holder != options_.identity;
+  if (!seen_ && !Holds()) created_ = true;
   return WriteLease{record, seen_, begins_term, CallTimeout(now)};
 }
 
@@ -71,7 +77,7 @@ LeaseRecord Election::OwnRecord() const {
   record.holder = options_.identity;
   record.duration = options_.lease;
   record.transitions = seen_ ? seen_->transitions : last_transitions_;
-  const bool continues = state_ == State::kLeading || (seen_ && seen_->holder == options_.identity);
+  const bool continues = Holds() || (seen_ && seen_->holder == options_.identity);
   if (!continues) ++record.transitions;
   return record;
 }
@@ -90,8 +96,8 @@ void Election::OnRead(const StatusOr<std::optional<LeaseRecord>>& read, Monotoni
     }
     return;
   }
-  if (state_ == State::kLeading) {
-    // Absent: it was deleted by hand. While the right lasts no other candidate can have taken it, so it is made again.
+  if (Holds()) {
+    // Absent: it was deleted by hand. While this right lasts no other candidate acts, so it is made again.
     if (*read && !ours) return Lose();
     read_first_ = false;
     next_at_ = now;
@@ -107,8 +113,9 @@ void Election::OnRead(const StatusOr<std::optional<LeaseRecord>>& read, Monotoni
 }
 
 void Election::OnWritten(const StatusOr<LeaseRecord>& written, MonotonicTime now) {
-  if (!written.ok()) {
-    // It may have been carried out all the same. A race that was lost is looked at sooner.
+  // One that has changed nothing, because a wall clock stood still, is seen by no other candidate: it renews nothing.
+  if (!written.ok() || IsSameWrite(seen_, *written)) {
+    // What failed may have been carried out all the same. A race that was lost is looked at sooner.
     const bool lost_race = written.status().code() == StatusCode::kAborted;
     read_first_ = true;
     next_at_ = now + Jittered(lost_race ? options_.look_every / 5 : options_.look_every);
@@ -123,12 +130,16 @@ void Election::OnWritten(const StatusOr<LeaseRecord>& written, MonotonicTime now
     next_at_ = now;
     return;
   }
+  if (takes_over_) created_ = false;
   const MonotonicTime right_ends = sent_at_ + options_.right();
-  if (state_ == State::kLeading && now >= may_act_until_) return Lose();
+  if (Holds() && now >= may_act_until_) return Lose();
   read_first_ = true;
   next_at_ = now;
   if (now >= right_ends) return;  // too late to be of use; it is read again
-  state_ = State::kLeading;
+  if (!Holds()) {
+    state_ = created_ ? State::kHolding : State::kLeading;
+    may_act_from_ = now + options_.lease;
+  }
   may_act_until_ = right_ends;
   renewed_at_ = sent_at_;
   read_first_ = false;
@@ -141,7 +152,8 @@ void Election::Resign(MonotonicTime now) {
   may_act_until_ = std::min(may_act_until_, now);
   next_at_ = now;
   if (state_ == State::kLeading) return;
-  if (outcome_is_unknown_) {
+  // A Lease that it has taken over without knowing is given back; one that it may have created is left to run out.
+  if (state_ == State::kStandby && outcome_is_unknown_ && !created_) {
     read_first_ = true;
   } else {
     state_ = State::kResigned;
@@ -156,16 +168,16 @@ void Election::See(const std::optional<LeaseRecord>& lease, MonotonicTime now) {
 }
 
 MonotonicTime Election::MayBeTakenAt() const {
-  if (seen_ && seen_->holder == options_.identity) return kAtOnce;
-  if (seen_ && seen_->holder.empty() && seen_->released) return kAtOnce;
-  const Duration written = seen_ ? std::min(seen_->duration, kForeignDurationMax) : Duration::zero();
-  return unchanged_since_ + std::max(options_.lease, written);
+  if (!seen_) return unchanged_since_ + options_.absent_for();
+  if (seen_->holder == options_.identity) return kAtOnce;
+  if (seen_->holder.empty() && seen_->released) return kAtOnce;
+  return unchanged_since_ + std::max(options_.lease, std::min(seen_->duration, kForeignDurationMax));
 }
 
 // No call of a holder outlasts its right.
 Duration Election::CallTimeout(MonotonicTime now) const {
   const Duration timeout = options_.call_timeout();
-  if (state_ != State::kLeading || resigning_) return timeout;
+  if (!Holds() || resigning_) return timeout;
   return std::min(timeout, may_act_until_ - now);
 }
 
@@ -173,9 +185,11 @@ Duration Election::Jittered(Duration pause) {
   return std::chrono::duration_cast<Duration>(pause * (1 + kJitter * random_.Uniform()));
 }
 
+// Who never acted is a candidate again.
 void Election::Lose() {
-  state_ = State::kLost;
+  state_ = state_ == State::kLeading ? State::kLost : State::kStandby;
   may_act_until_ = MonotonicTime{};
+  read_first_ = true;
 }
 
 }  // namespace attune::leadership

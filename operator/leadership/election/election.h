@@ -8,10 +8,12 @@
 //      `right` by so much as clocks may differ in speed. Each measures by its own monotonic clock: times in the Lease
 //      are not compared.
 //   3. A write counts only by its own answer, in time: a renewal that is answered after the right has ended, or whose
-//      answer is lost, gives no right, whatever a later read shows.
-//   4. Only the holder's own release is taken over at once. A Lease that is absent, or that other hands have emptied,
-//      has to stay so for `lease`: a holder may exist that has not noticed.
-//   5. The right ends before the release is sent.
+//      answer is lost, or that has changed nothing, gives no right, whatever a later read shows.
+//   4. Only the holder's own release is taken over at once. One that other hands have emptied is waited for like any
+//      other, for its holder may not have noticed.
+//   5. Absence proves nothing, for there is no version that would show what was there between two reads. Who creates the
+//      Lease holds it for `lease` before it may act: the right of a holder whose Lease was deleted is over by then.
+//   6. The right ends before the release is sent. Only who was allowed to act releases.
 #pragma once
 
 #include <cstdint>
@@ -30,19 +32,21 @@ struct ElectionOptions {
   std::string identity;  // of this process alone: not of the one before it in the same pod
   Duration lease = std::chrono::seconds(15);
   // How often a candidate reads the Lease: a release is seen that fast.
-  Duration look_every = std::chrono::milliseconds(500);
+  Duration look_every = std::chrono::milliseconds(300);
 
   Duration right() const { return lease * 2 / 3; }
   Duration renew_every() const { return lease * 2 / 15; }
+  // A Lease that was deleted is left to its holder, which makes it again with its next renewal.
+  Duration absent_for() const { return renew_every() * 3 / 2; }
   Duration call_timeout() const { return lease / 5; }
 };
 
 // What to do next. One call at a time: its outcome is reported before Next() is asked again.
 struct WaitUntil {
-  MonotonicTime time;  // kNever: nothing is left to do
+  MonotonicTime time{};  // kNever: nothing is left to do
 };
 struct ReadLease {
-  Duration timeout;
+  Duration timeout{};
 };
 struct WriteLease {
   LeaseRecord record;
@@ -56,6 +60,7 @@ class Election {
  public:
   enum class State {
     kStandby,
+    kHolding,  // has the Lease that it created, and waits until it may act
     kLeading,
     kLost,      // led, and may not any more; final
     kResigned,  // takes no part any more; final
@@ -80,10 +85,11 @@ class Election {
   // The Lease as it was last seen or written; nothing: none, or not read yet.
   const std::optional<LeaseRecord>& seen() const { return seen_; }
   MonotonicTime renewed_at() const { return renewed_at_; }  // before the last successful write was sent
+  int64_t term() const { return last_transitions_; }        // as the Lease counted when there last was one
 
  private:
   ElectionAct NextOfStandby(MonotonicTime now);
-  ElectionAct NextOfLeader(MonotonicTime now);
+  ElectionAct NextOfHolder(MonotonicTime now);
   ElectionAct NextOfResigning(MonotonicTime now);
   ElectionAct Read(MonotonicTime now);
   ElectionAct Write(const LeaseRecord& record, bool begins_term, MonotonicTime now);
@@ -92,6 +98,7 @@ class Election {
   MonotonicTime MayBeTakenAt() const;
   Duration CallTimeout(MonotonicTime now) const;
   Duration Jittered(Duration pause);
+  bool Holds() const { return state_ == State::kHolding || state_ == State::kLeading; }
   void Lose();
 
   const ElectionOptions options_;
@@ -105,9 +112,13 @@ class Election {
   int64_t last_transitions_ = 0;     // of the last Lease that was seen, though it may be gone
   bool read_first_ = true;           // what is in the Lease is not known for certain
   bool outcome_is_unknown_ = false;  // of a write that was sent
+  // This process may have created the Lease, or tried to, and has not taken one over since.
+  bool created_ = false;
+  bool takes_over_ = false;  // the write in progress replaces the Lease of another holder
 
   MonotonicTime next_at_{};
-  MonotonicTime sent_at_{};  // the call in progress
+  MonotonicTime sent_at_{};       // the call in progress
+  MonotonicTime may_act_from_{};  // of a holder that waits
   MonotonicTime may_act_until_{};
   MonotonicTime renewed_at_{};
 };

@@ -80,7 +80,8 @@ TEST_F(ElectorTest, OneThatResignsIsFollowedAtOnce) {
   EXPECT_TRUE(a.elector().Resign(seconds(20)));
   EXPECT_FALSE(a.fence.IsOpen());
   ASSERT_TRUE(b.Waits(Election::State::kLeading));
-  EXPECT_EQ(a.Changes(), (std::vector{Election::State::kLeading, Election::State::kResigned}));
+  EXPECT_EQ(a.Changes(),
+            (std::vector{Election::State::kHolding, Election::State::kLeading, Election::State::kResigned}));
 }
 
 TEST_F(ElectorTest, OneWhoseLeaseIsTakenByHandIsStoppedOnce) {

@@ -100,6 +100,10 @@ void RandomElection::Call(int number, const ElectionAct& act) {
     const Status late = Error(StatusCode::kDeadlineExceeded, "no answer; the outcome is open");
     Report(number, call, {StatusOr<std::optional<LeaseRecord>>(late), StatusOr<LeaseRecord>(late)});
   });
+  if (!calm_ && write != nullptr && random_.Chance(0.03)) {
+    ++counts["stopped in a call"];
+    player.stopped_until = now_ + Draw(60);
+  }
   if (!calm_ && random_.Chance(0.02)) return;  // it never arrives
   const std::optional<WriteLease> sent = write != nullptr ? std::optional(*write) : std::nullopt;
   After(Latency(), [this, number, call, sent] {
@@ -155,7 +159,7 @@ void RandomElection::Check() {
     }
     if (leads && !player->leads) {
       ++counts["terms"];
-      const int64_t term = player->election.seen()->transitions;
+      const int64_t term = player->election.term();
       if (term <= last_term_ && counts["deleted"] == 0) Fail("term " + std::to_string(term) + " was used twice");
       last_term_ = term;
     }
@@ -221,14 +225,10 @@ void RandomElection::Disturb() {
     case 2:
       ++counts["stopped"];
       Find(whom)->stopped_until = now_ + (random_.Chance(0.5) ? Draw(60) : Draw(5));
+      if (random_.Chance(0.3)) After(Draw(3), [this] { DeleteByHand(); });
       return;
-    case 3: {
-      ++counts["asked to end"];
-      Player& player = *Find(whom);
-      if (now_ < player.stopped_until) return;
-      player.election.Resign(ClockOf(player));
-      return Step(whom);
-    }
+    case 3:
+      return AskToEnd(whom);
     case 4:
       ++counts["server away"];
       away_until_ = now_ + (random_.Chance(0.5) ? Draw(4) : Draw(40));
@@ -238,13 +238,35 @@ void RandomElection::Disturb() {
   }
 }
 
+void RandomElection::AskToEnd(int number) {
+  Player* player = Find(number);
+  if (calm_ || player == nullptr || now_ < player->stopped_until) return;
+  ++counts["asked to end"];
+  player->election.Resign(ClockOf(*player));
+  Step(number);
+}
+
+// The one that makes it again may be asked to end before it may act.
+void RandomElection::DeleteByHand() {
+  if (calm_ || !history_.back().second) return;
+  ++counts["deleted"];
+  Store(std::nullopt);
+  if (!random_.Chance(0.3)) return;
+  After(Draw(4), [this] {
+    std::vector<int> waiting;
+    for (const auto& [number, player] : players_) {
+      if (player->election.state() == Election::State::kHolding) waiting.push_back(number);
+    }
+    for (const int number : waiting) AskToEnd(number);
+  });
+}
+
 void RandomElection::EditByHand() {
   std::optional<LeaseRecord> lease = history_.back().second;
   if (!lease) return;
   switch (random_.Below(4)) {
     case 0:
-      ++counts["deleted"];
-      return Store(std::nullopt);
+      return DeleteByHand();
     case 1:
       lease->holder.clear();  // without the mark of a release
       break;

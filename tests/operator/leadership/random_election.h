@@ -75,6 +75,8 @@ class RandomElection {
 
   // --- what happens to them
   void Disturb();
+  void AskToEnd(int number);
+  void DeleteByHand();
   void EditByHand();
   void CheckRecovery();
 
