@@ -47,7 +47,7 @@ Replica::Replica(const controller::OperatorOptions& options, const LeaderElectio
 }
 
 Status Replica::Run(kube::Api& api, kube::Api& api_of_lease) {
-  const Status ended = election_.enabled ? RunElected(api, api_of_lease) : RunAlone(api);
+  Status ended = election_.enabled ? RunElected(api, api_of_lease) : RunAlone(api);
   End();
   return ended;
 }
@@ -97,7 +97,7 @@ Status Replica::RunElected(kube::Api& api, kube::Api& api_of_lease) {
     elector_.emplace(options, election_.lease, api_of_lease, lease_time_, fence_,
                      [this](Election::State state) { OnElection(state); });
   }
-  const Status led = Lead();
+  Status led = Lead();
   End();  // what is in progress is finished while the Lease is still renewed
   leadership::Elector* elector = nullptr;
   {

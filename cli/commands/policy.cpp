@@ -42,8 +42,7 @@ Status CheckWords(const PolicyArguments& arguments) {
 Status NoneHere(const JobConnection& connection) {
   return Error(StatusCode::kFailedPrecondition,
                connection.key.name + " is a job of this machine (" + connection.description +
-                   "), where no policy holds: it is tuned as its manifest says (attune explain " +
-                   connection.key.name +
+                   "), where no policy holds: it is tuned as its manifest says (attune explain " + connection.key.name +
                    "); policies are objects of a cluster: name one with --kubeconfig FILE or --context NAME");
 }
 

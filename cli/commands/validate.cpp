@@ -22,8 +22,7 @@ size_t ValidateFile(const std::string& file, bool json) {
   size_t problems = 0;
   std::string names;
   for (const api::Manifest& manifest : *manifests) {
-    for (const api::FieldProblem& problem : manifest.problems)
-      std::puts(ProblemLine(manifest, problem, json).c_str());
+    for (const api::FieldProblem& problem : manifest.problems) std::puts(ProblemLine(manifest, problem, json).c_str());
     for (const std::string& line : AdviceLines(manifest, json)) std::puts(line.c_str());
     problems += manifest.problems.size();
     if (manifest.problems.empty()) names += (names.empty() ? "" : ", ") + ShownName(manifest);

@@ -43,8 +43,8 @@ const FieldInForce* RowOf(const policy::Effective& effective, const std::string&
 std::string HeadText(const PolicyExplanation& explanation) {
   std::string text = explanation.job + ": tuning " + ToString(explanation.effective.mode);
   const FieldInForce* mode = RowOf(explanation.effective, "mode");
-  const std::string asked = explanation.asked_mode.empty() ? "the job states no mode"
-                                                           : "the job asks for " + explanation.asked_mode;
+  const std::string asked =
+      explanation.asked_mode.empty() ? "the job states no mode" : "the job asks for " + explanation.asked_mode;
   if (explanation.asked_mode == ToString(explanation.effective.mode)) return text + ", as the job asks";
   if (mode != nullptr && mode->from != "the job") text += " by " + mode->from;
   return text + "; " + asked;
@@ -135,8 +135,8 @@ kube::Json ToJson(const PolicyExplanation& explanation) {
     object["conflicts"].push_back({{"field", each.field}, {"between", each.between}, {"text", each.text}});
   for (const policy::WindowNow& each : explanation.windows) {
     Json& window = object["windows"].emplace_back();
-    window = {{"policy", each.policy}, {"schedule", each.schedule}, {"mode", ToString(each.mode)},
-              {"holds", each.holds}};
+    window = {
+        {"policy", each.policy}, {"schedule", each.schedule}, {"mode", ToString(each.mode)}, {"holds", each.holds}};
     if (each.changes_at) window["changesAt"] = TimeText(ToUnixSeconds(*each.changes_at));
     if (!each.always_because.empty()) window["alwaysBecause"] = each.always_because;
   }

@@ -56,13 +56,12 @@ std::string FigureText(PolicyKnob knob, int64_t value) {
 }
 
 std::vector<KnobOutside> KnobsOutside(const Effective& rules, const controller::JobSetting& present) {
-  const std::pair<PolicyKnob, std::optional<int32_t>> values[] = {
-      {PolicyKnob::kServers, present.servers},
-      {PolicyKnob::kWorkers, present.workers},
-      {PolicyKnob::kThreads, present.threads},
-      {PolicyKnob::kSlack, present.slack},
-      {PolicyKnob::kServerCpu, present.server_millicores},
-      {PolicyKnob::kWorkerCpu, present.worker_millicores}};
+  const std::pair<PolicyKnob, std::optional<int32_t>> values[] = {{PolicyKnob::kServers, present.servers},
+                                                                  {PolicyKnob::kWorkers, present.workers},
+                                                                  {PolicyKnob::kThreads, present.threads},
+                                                                  {PolicyKnob::kSlack, present.slack},
+                                                                  {PolicyKnob::kServerCpu, present.server_millicores},
+                                                                  {PolicyKnob::kWorkerCpu, present.worker_millicores}};
   std::vector<KnobOutside> outside;
   for (const auto& [knob, value] : values) {
     if (!value) continue;
@@ -102,8 +101,7 @@ class Previewer {
  public:
   Previewer(PreviewInput input, WallTime now) : input_(std::move(input)), now_(now), after_(input_.present) {
     for (const Policy& policy : input_.proposed) {
-      const size_t replaced =
-          std::erase_if(after_, [&](const Policy& each) { return NameOf(each) == NameOf(policy); });
+      const size_t replaced = std::erase_if(after_, [&](const Policy& each) { return NameOf(each) == NameOf(policy); });
       made_.policies.push_back({NameOf(policy), replaced > 0, 0});
     }
     after_.insert(after_.end(), input_.proposed.begin(), input_.proposed.end());

@@ -47,8 +47,8 @@ Status NoPolicies(const Status& cluster, const Status& own) {
 }
 
 bool AsksForNamespaceLabels(const std::vector<api::Policy>& policies) {
-  return std::ranges::any_of(
-      policies, [](const api::Policy& policy) { return policy.spec.namespaces != api::LabelSelector(); });
+  return std::ranges::any_of(policies,
+                             [](const api::Policy& policy) { return policy.spec.namespaces != api::LabelSelector(); });
 }
 
 }  // namespace

@@ -46,9 +46,9 @@ std::string KnobsText(const api::PolicySpec& spec) {
 
 size_t LimitsOf(const api::PolicySpec& spec) {
   size_t count = 0;
-  for (const auto& limit : {spec.trials_per_hour, spec.moves_per_hour, spec.cool_down_seconds, spec.crashes_per_job,
-                            spec.concurrent_changes_per_namespace, spec.millicores_per_namespace,
-                            spec.bytes_per_namespace}) {
+  for (const auto& limit :
+       {spec.trials_per_hour, spec.moves_per_hour, spec.cool_down_seconds, spec.crashes_per_job,
+        spec.concurrent_changes_per_namespace, spec.millicores_per_namespace, spec.bytes_per_namespace}) {
     if (limit) ++count;
   }
   for (const auto& limit : {spec.min_gain_percent, spec.certainty, spec.budget_per_job}) {

@@ -45,7 +45,9 @@ std::string LaterText(const LaterChange& later, WallTime now) {
 
 kube::Json ToJson(const JobChange& change) {
   using kube::Json;
-  Json object = {{"job", change.job.name}, {"namespace", change.job.name_space}, {"conflicts", change.conflicts},
+  Json object = {{"job", change.job.name},
+                 {"namespace", change.job.name_space},
+                 {"conflicts", change.conflicts},
                  {"conflictsEnded", change.ended}};
   object["fields"] = object["outside"] = Json::array();
   for (const FieldChange& field : change.fields) {
@@ -87,8 +89,7 @@ kube::Json ToJson(const PolicyPreview& preview) {
   Json object = {{"unchanged", preview.unchanged}, {"ended", preview.ended}, {"notes", preview.notes}};
   object["policies"] = object["changed"] = object["later"] = Json::array();
   for (const TriedPolicy& policy : preview.policies) {
-    object["policies"].push_back(
-        {{"policy", policy.name}, {"replaces", policy.replaces}, {"selects", policy.selects}});
+    object["policies"].push_back({{"policy", policy.name}, {"replaces", policy.replaces}, {"selects", policy.selects}});
   }
   for (const JobChange& change : preview.changed) object["changed"].push_back(ToJson(change));
   for (const LaterChange& later : preview.later) {

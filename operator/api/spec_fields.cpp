@@ -348,11 +348,11 @@ void AddSpec(std::vector<Field>& fields) {
             "false again. One that has not begun makes none. May change during a run; docs/checkpoints.md.",
             LENS(spec.suspend)),
       false));
-  Field managed_by = OmitEmpty(
-      Bound("spec.managedBy",
-            "Name of the controller that this job is left to, such as kueue.x-k8s.io/multikueue; absent, or "
-            "attune.dev/operator: this one. Fixed when the job is created.",
-            LENS(spec.managed_by)));
+  Field managed_by =
+      OmitEmpty(Bound("spec.managedBy",
+                      "Name of the controller that this job is left to, such as kueue.x-k8s.io/multikueue; absent, or "
+                      "attune.dev/operator: this one. Fixed when the job is created.",
+                      LENS(spec.managed_by)));
   managed_by.pattern = kLabelKeyPattern;
   managed_by.pattern_words = "the name of a controller, such as kueue.x-k8s.io/multikueue";
   managed_by.fits = IsLabelKey;

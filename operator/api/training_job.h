@@ -95,7 +95,7 @@ struct RunPolicy {
   int32_t backoff_limit = 3;  // restarts of failed workers, all together
   std::optional<int64_t> ttl_seconds_after_finished;
   std::optional<int64_t> active_deadline_seconds;  // then it is Failed; begins again when it has been suspended
-  int64_t drain_seconds = 60;  // how long a leaving worker may finish what it has in hand
+  int64_t drain_seconds = 60;                      // how long a leaving worker may finish what it has in hand
   CleanPods clean_pods = CleanPods::kRunning;
   // What a job that stands still waits for is restarted after so long; 0: never.
   int64_t progress_deadline_seconds = 600;

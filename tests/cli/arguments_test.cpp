@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 TEST(Arguments, HelpOfTheProgramAndOfEveryCommand) {
   const ParsedArguments help = ParseArguments({"--help"});
   EXPECT_EQ(help.exit_code, 0);
-  ExpectGolden(help.text, "help/attune.txt");
+  ExpectGolden(help.text, "attune-help.txt");
   for (const CommandWords& command : AllCommandWords()) {
     if (command.name.empty()) continue;
     const ParsedArguments of_command = ParseArguments({command.name, "--help"});

@@ -50,7 +50,7 @@ TEST_F(Validation, PoliciesAreCheckedAsJobsAre) {
 TEST_F(Validation, AdviceForPrograms) {
   EXPECT_EQ(Run({.files = {"policies.yaml"}, .json = true}), 0);
   EXPECT_EQ(output_.substr(0, output_.find('\n')),
-            "{\"column\":3,\"file\":\"policies.yaml\",\"line\":5,\"note\":\"it selects every job of the "
+            "{\"column\":1,\"file\":\"policies.yaml\",\"line\":4,\"note\":\"it selects every job of the "
             "cluster\",\"path\":\"spec.selector\"}");
 }
 

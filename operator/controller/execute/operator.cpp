@@ -51,8 +51,7 @@ class OperatorImpl final : public Operator {
         api_(api),
         time_(time),
         queue_(time),
-        watches_(options.name_space, api, time,
-                 [this](const kube::ObjectKey& job) { OnNews(job); }),
+        watches_(options.name_space, api, time, [this](const kube::ObjectKey& job) { OnNews(job); }),
         store_(telemetry::JobStore::Create([this](const telemetry::JobId& job) { return Know(job); })),
         events_(api, time, contract::kFieldManager) {}
 

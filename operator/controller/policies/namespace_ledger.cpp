@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "operator/controller/observe/machines.h"
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/objects/pods.h"
+#include "operator/controller/observe/machines.h"
 #include "operator/controller/policies/bounds.h"
 
 namespace attune::controller {
@@ -24,8 +24,8 @@ PodClaim ClaimOfPod(const api::TrainingJob& job, RoleName role) {
 }
 
 bool HasNoPods(const api::TrainingJob& job) {
-  return !api::IsManagedHere(job) || api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed) ||
-         api::IsTrue(job.status, api::kSuspended);
+  const auto is = [&](const char* condition) { return api::IsTrue(job.status, condition); };
+  return !api::IsManagedHere(job) || is(api::kSucceeded) || is(api::kFailed) || is(api::kSuspended);
 }
 
 std::optional<int64_t> Left(std::optional<int64_t> all, int64_t others) {

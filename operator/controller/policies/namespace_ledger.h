@@ -1,7 +1,7 @@
 // What the jobs of a namespace request and change together, for policies that bound it (spec.resources.perNamespace,
 // spec.limits.concurrentChangesPerNamespace): counted from the jobs' objects, with what was decided in this process and
-// no cache shows yet. All jobs of the namespace count, whichever policy selects them; each as its spec asks for, so that
-// a pod that has not started has its place already.
+// no cache shows yet. All jobs of the namespace count, whichever policy selects them; each as its spec asks for, so
+// that a pod that has not started has its place already.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace attune::controller {
 
-// Not thread-safe: whoever asks for room and decides must hold one lock from the question to Note.
+// Not thread-safe: a caller that asks for room and decides must hold one lock from the question to Note.
 class NamespaceLedger {
  public:
   // `jobs` outlives it.

@@ -225,8 +225,8 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
                generation, now.wall);
   // Nothing that is about its pods is true any more; what was not is left, with its reason.
   constexpr char kEnded[] = "the job has ended";
-  for (const char* about_pods : {api::kServersReady, api::kWorkersReady, api::kMetricsAvailable, api::kReconfiguring,
-                                 api::kProgressing}) {
+  for (const char* about_pods :
+       {api::kServersReady, api::kWorkersReady, api::kMetricsAvailable, api::kReconfiguring, api::kProgressing}) {
     if (api::IsTrue(status, about_pods))
       SetCondition(status, about_pods, false, kReasonFinished, kEnded, generation, now.wall);
   }

@@ -22,7 +22,7 @@ class RoomInForce {
   // Differs where the search differs; "" without bounds.
   std::string Key() const;
 
-  static constexpr double kMore = 1.25;           // this many times as much is clearly more
+  static constexpr double kMore = 1.25;  // this many times as much is clearly more
   static constexpr double kWidenEverySeconds = 600;
 
  private:

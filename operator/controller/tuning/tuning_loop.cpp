@@ -70,8 +70,8 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
   } else if (!input.policy.paused) {
     room_.Look(given.room, input.time);
-    std::string key = RangesKey(SpaceOf(input, room_.room(), threads_max_)) + room_.Key() +
-                      ObjectiveKey(input.policy.objective);
+    std::string key =
+        RangesKey(SpaceOf(input, room_.room(), threads_max_)) + room_.Key() + ObjectiveKey(input.policy.objective);
     // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
     if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
     if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept

@@ -11,8 +11,8 @@
 //      answer is lost, or that has changed nothing, gives no right, whatever a later read shows.
 //   4. Only the holder's own release is taken over at once. One that other hands have emptied is waited for like any
 //      other, for its holder may not have noticed.
-//   5. Absence proves nothing, for there is no version that would show what was there between two reads. Who creates the
-//      Lease holds it for `lease` before it may act: the right of a holder whose Lease was deleted is over by then.
+//   5. Absence proves nothing, for there is no version that would show what was there between two reads. Who creates
+//      the Lease holds it for `lease` before it may act: the right of a holder whose Lease was deleted is over by then.
 //   6. The right ends before the release is sent. Only who was allowed to act releases.
 #pragma once
 

@@ -122,10 +122,9 @@ TEST_F(PolicyCommand, AFileIsTriedAndNothingIsApplied) {
   const std::string file = Write("narrow.yaml", kTrial);
   const Answer tried = Call({.action = "test", .what = file}, target);
   EXPECT_EQ(tried.code, 0) << tried.errors;
-  EXPECT_THAT(tried.output,
-              AllOf(HasSubstr("TuningPolicy research/narrow (replaces the one there): selects 1 job"),
-                    HasSubstr("workers 12 -> 4 at once"), HasSubstr("1 job would change, 0 would not"),
-                    HasSubstr("note: spec.selector: it selects every job of its namespace")));
+  EXPECT_THAT(tried.output, AllOf(HasSubstr("TuningPolicy research/narrow (replaces the one there): selects 1 job"),
+                                  HasSubstr("workers 12 -> 4 at once"), HasSubstr("1 job would change, 0 would not"),
+                                  HasSubstr("note: spec.selector: it selects every job of its namespace")));
   EXPECT_EQ((*api_.Get(kube::kTuningPolicies, {"research", "narrow"}))["spec"]["knobs"]["workers"]["max"], 8);
   const kube::Json object = kube::Json::parse(Call({.action = "test", .what = file, .output = "json"}, target).output);
   EXPECT_EQ(object["changed"].size(), 1U);
@@ -183,11 +182,10 @@ TEST_F(PolicyCommand, MistakesOfABeginnerSayWhatToWrite) {
     PolicyArguments arguments;
     const char* want;
   };
-  const Case kTable[] = {
-      {{.action = "list", .what = "word2vec"}, "write attune policy explain word2vec for a job"},
-      {{.action = "test"}, "write attune policy test FILE"},
-      {{.action = "explain", .what = "a", .all_namespaces = true}, "-A goes with the list only"},
-      {{.action = "explain", .what = "a", .output = "yaml"}, "yaml goes with the list only"}};
+  const Case kTable[] = {{{.action = "list", .what = "word2vec"}, "write attune policy explain word2vec for a job"},
+                         {{.action = "test"}, "write attune policy test FILE"},
+                         {{.action = "explain", .what = "a", .all_namespaces = true}, "-A goes with the list only"},
+                         {{.action = "explain", .what = "a", .output = "yaml"}, "yaml goes with the list only"}};
   for (const auto& [arguments, want] : kTable) {
     const Answer answer = Call(arguments, Target());
     EXPECT_EQ(answer.code, 2) << want;

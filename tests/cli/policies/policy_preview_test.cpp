@@ -43,8 +43,9 @@ std::vector<api::Policy> ProposedInTheSample() {
   return {PolicyFrom("ClusterTuningPolicy", "shared-gpus",
                      "{selector: {jobs: {matchLabels: {priority: low}}}, mode: {allowed: [Recommend]}, knobs: "
                      "{workers: {max: 6}}, onViolation: ShrinkNow}"),
-          Own("high", "{selector: {jobs: {matchLabels: {team: vision}}}, knobs: {workers: {min: 10}, threads: {max: "
-                      "4}}, windows: [{schedule: 'Sat 00:00-24:00 UTC', mode: 'Off'}]}")};
+          Own("high",
+              "{selector: {jobs: {matchLabels: {team: vision}}}, knobs: {workers: {min: 10}, threads: {max: "
+              "4}}, windows: [{schedule: 'Sat 00:00-24:00 UTC', mode: 'Off'}]}")};
 }
 
 PolicyPreview SamplePreview() {
@@ -103,10 +104,10 @@ TEST(PolicyPreview, KnobsOutsideStayWithKeepAndMoveAtOnceWithShrinkNow) {
     }
     return texts;
   };
-  const kube::Json sized = JobFrom(
-      "sized", "{}",
-      "{servers: {replicas: 1}, workers: {replicas: 2, threads: 8, resources: {cpu: {target: '6', max: '8'}}}, "
-      "synchronization: {mode: Async}, tuning: {mode: Auto}}");
+  const kube::Json sized =
+      JobFrom("sized", "{}",
+              "{servers: {replicas: 1}, workers: {replicas: 2, threads: 8, resources: {cpu: {target: '6', max: '8'}}}, "
+              "synchronization: {mode: Async}, tuning: {mode: Auto}}");
   EXPECT_THAT(outside("{knobs: {workers: {max: 16}}}", Job("a", 20)), ElementsAre("workers 20 stays, inside is 16"));
   EXPECT_THAT(outside("{knobs: {workers: {max: 16}}, onViolation: ShrinkNow}", Job("a", 20)),
               ElementsAre("workers 20 -> 16"));
@@ -126,8 +127,8 @@ TEST(PolicyPreview, WhatWasOutsideBeforeIsNoNews) {
                                         {Own("more", "{limits: {movesPerHour: 1}}")}, {Job("a", 8)});
   ASSERT_EQ(preview.changed.size(), 1U);
   EXPECT_THAT(preview.changed[0].outside, IsEmpty());
-  const PolicyPreview shrunk = Preview({Own("there", "{knobs: {workers: {max: 4}}}")},
-                                       {Own("now", "{onViolation: ShrinkNow}")}, {Job("a", 8)});
+  const PolicyPreview shrunk =
+      Preview({Own("there", "{knobs: {workers: {max: 4}}}")}, {Own("now", "{onViolation: ShrinkNow}")}, {Job("a", 8)});
   ASSERT_EQ(shrunk.changed.size(), 1U);
   EXPECT_EQ(shrunk.changed[0].outside, (std::vector<KnobOutside>{{"workers", "8", "4", true}}));
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "base/time_source.h"
 #include "operator/api/manifest/yaml.h"
 #include "operator/api/policy/policy.h"

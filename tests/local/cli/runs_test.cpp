@@ -109,8 +109,6 @@ TEST_F(RunsTest, WhatEndedAnswersAndIsCompared) {
   EXPECT_THAT(Attune({"get"}).output, HasSubstr("second"));
   EXPECT_THAT(Attune({"get", "first"}).output, HasSubstr("Failed"));
   EXPECT_THAT(Attune({"explain", "first"}).output, HasSubstr("job toy is not tuned"));
-  EXPECT_THAT(Attune({"policy", "explain", "first"}).output,
-              HasSubstr("toy is a job of this machine (run first, which has ended"));
   EXPECT_EQ(Attune({"report", "first", "-o", "page.html"}).code, 0);
   const std::string page = *ReadFile(directory_ / "page.html");
   EXPECT_THAT(page, HasSubstr("<dt>tags</dt><dd>small</dd>"));

