@@ -4,6 +4,7 @@
 #include "cli/commands/commands.h"
 #include "cli/connection.h"
 #include "cli/display/explanation.h"
+#include "cli/display/object_text.h"
 #include "cli/failure.h"
 #include "cli/runs/jobs.h"
 
@@ -19,9 +20,7 @@ int Explain(const ExplainArguments& arguments, const Target& target) {
   if (!saved.ok()) return Fail(saved.status());
   const auto explanation = Explain(job, *saved, arguments.model);
   if (!explanation.ok()) return Fail(explanation.status());
-  const std::string text = arguments.json
-                               ? explanation->json.dump(2, ' ', false, kube::Json::error_handler_t::replace) + "\n"
-                               : explanation->text;
+  const std::string text = arguments.json ? JsonText(explanation->json) : explanation->text;
   std::fputs(text.c_str(), stdout);
   return kExitOk;
 }

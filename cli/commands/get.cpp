@@ -5,11 +5,11 @@
 #include "cli/commands/commands.h"
 #include "cli/connection.h"
 #include "cli/display/job_table.h"
+#include "cli/display/object_text.h"
 #include "cli/failure.h"
 #include "cli/runs/archived_api.h"
 #include "cli/runs/jobs.h"
 #include "cli/runs/run_store.h"
-#include "operator/api/manifest/yaml.h"
 
 namespace attune::cli {
 namespace {
@@ -87,10 +87,6 @@ StatusOr<Found> FindAll(const GetArguments& arguments, const Target& target) {
   return found;
 }
 
-void DropManagedFields(kube::Json& job) {
-  if (job.contains("metadata") && job["metadata"].is_object()) job["metadata"].erase("managedFields");
-}
-
 void PrintObjects(Found& found, const GetArguments& arguments) {
   for (kube::Json& job : found.jobs) {
     if (!arguments.managed_fields) DropManagedFields(job);
@@ -98,10 +94,7 @@ void PrintObjects(Found& found, const GetArguments& arguments) {
   const kube::Json shown = arguments.job.empty()
                                ? kube::Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", found.jobs}}
                                : found.jobs.front();
-  const std::string text = arguments.output == "yaml"
-                               ? api::ToYaml(shown)
-                               : shown.dump(2, ' ', false, kube::Json::error_handler_t::replace) + "\n";
-  std::fputs(text.c_str(), stdout);
+  std::fputs(ObjectText(shown, arguments.output).c_str(), stdout);
 }
 
 void PrintTable(const Found& found, const GetArguments& arguments, const Target& target) {

@@ -5,6 +5,7 @@
 #include "cli/application.h"
 #include "cli/commands/commands.h"
 #include "cli/connection.h"
+#include "cli/display/object_text.h"
 #include "cli/failure.h"
 #include "cli/policies/manifest_lines.h"
 #include "cli/policies/policy_explanation.h"
@@ -14,16 +15,13 @@
 #include "cli/requests/manifest_file.h"
 #include "cli/runs/jobs.h"
 #include "operator/api/manifest/manifest.h"
-#include "operator/api/manifest/yaml.h"
 
 namespace attune::cli {
 namespace {
 
 Status Bad(const std::string& text) { return Error(StatusCode::kInvalidArgument, text); }
 
-void PrintJson(const kube::Json& value) {
-  std::puts(value.dump(2, ' ', false, kube::Json::error_handler_t::replace).c_str());
-}
+void PrintJson(const kube::Json& value) { std::fputs(JsonText(value).c_str(), stdout); }
 
 // What another action takes would be without effect.
 Status CheckWords(const PolicyArguments& arguments) {
@@ -47,15 +45,9 @@ Status NoneHere(const JobConnection& connection) {
 }
 
 void PrintObjects(std::vector<kube::Json> objects, const std::string& format) {
-  for (kube::Json& object : objects) {
-    if (object.contains("metadata") && object["metadata"].is_object()) object["metadata"].erase("managedFields");
-  }
-  const kube::Json list = {{"apiVersion", "v1"}, {"kind", "List"}, {"items", objects}};
-  if (format == "yaml") {
-    std::fputs(api::ToYaml(list).c_str(), stdout);
-  } else {
-    PrintJson(list);
-  }
+  for (kube::Json& object : objects) DropManagedFields(object);
+  const kube::Json list = {{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(objects)}};
+  std::fputs(ObjectText(list, format).c_str(), stdout);
 }
 
 Status List(const PolicyArguments& arguments, const Target& target) {

@@ -359,7 +359,9 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
     if (!IsSuspending(observed.job.status)) PlanTuning(observed, std::move(kept), now, draft);
     PlanBounds(observed, now, draft);
-    if (const auto left = UntilDeadline(observed, now)) draft.Requeue(*left, "the job's deadline");
+    // One that has passed ends nothing any more: the job is done and waits for its last processes.
+    if (const auto left = UntilDeadline(observed, now); left && *left > Duration::zero())
+      draft.Requeue(*left, "the job's deadline");
     FollowPlacement(observed, moves, now, draft);
     FollowResizes(observed, moves, now, draft);
     if (stays && servers.begun) RestartToResize(observed, options, now, draft);

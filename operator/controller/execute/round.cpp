@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/plan.h"
+#include "operator/controller/policies/namespace_ledger.h"
 #include "operator/controller/status/status.h"
 
 namespace attune::controller {
@@ -50,6 +51,7 @@ std::optional<Duration> Round::Run(MonotonicTime listening_since) {
     if (!read.ok())
       log::Warn("the end of a job waits for the API server", {{"job", key_.ToString()}, {"reason", read}});
     if (!read.ok()) return kReadAgainAfter;
+    HoldMemory(observed.room, observed.job);
     plan = Plan(observed, tools_.options, now);
   }
   CarryOut(std::move(plan));

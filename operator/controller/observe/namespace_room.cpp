@@ -12,14 +12,14 @@ int64_t Millicores(const PodClaim& pod, std::optional<int32_t> limit) {
 
 }  // namespace
 
-Claim ClaimAt(const NamespaceRoom& room, const JobSetting& setting) {
-  return {.millicores = setting.servers * Millicores(room.server_pod, setting.server_millicores) +
-                        setting.workers * Millicores(room.worker_pod, setting.worker_millicores),
-          .bytes = setting.servers * room.server_pod.bytes + setting.workers * room.worker_pod.bytes};
+Claim ClaimAt(const PodClaims& pods, const JobSetting& setting) {
+  return {.millicores = setting.servers * Millicores(pods.server, setting.server_millicores) +
+                        setting.workers * Millicores(pods.worker, setting.worker_millicores),
+          .bytes = setting.servers * pods.server.bytes + setting.workers * pods.worker.bytes};
 }
 
 std::string WhyNoRoom(const NamespaceRoom& room, const JobSetting& present, const JobSetting& asked) {
-  const Claim before = ClaimAt(room, present), after = ClaimAt(room, asked);
+  const Claim before = ClaimAt(room.pods, present), after = ClaimAt(room.pods, asked);
   if (room.millicores && after.millicores > before.millicores && after.millicores > *room.millicores)
     return "its pods would request " + kube::FormatMillicores(after.millicores) +
            " of cpu, and policies leave this job " + kube::FormatMillicores(*room.millicores) + " of its namespace's";

@@ -16,8 +16,8 @@ struct Claim {
   friend bool operator==(const Claim&, const Claim&) = default;
 };
 
-// Of the job with this room, at this setting.
-Claim ClaimAt(const NamespaceRoom& room, const JobSetting& setting);
+// Of a job with such pods, at this setting.
+Claim ClaimAt(const PodClaims& pods, const JobSetting& setting);
 
 // Why the job may not go from `present` to `asked`: "" when it may. What requests no more than now always may.
 std::string WhyNoRoom(const NamespaceRoom& room, const JobSetting& present, const JobSetting& asked);

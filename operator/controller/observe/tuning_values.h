@@ -97,10 +97,16 @@ struct PodClaim {
   friend bool operator==(const PodClaim&, const PodClaim&) = default;
 };
 
+// Of a job.
+struct PodClaims {
+  PodClaim server, worker;
+  friend bool operator==(const PodClaims&, const PodClaims&) = default;
+};
+
 // What policies leave to a job of its namespace (namespace_room.h).
 struct NamespaceRoom {
   std::optional<int64_t> millicores, bytes;  // that its pods may request together; absent: no policy bounds it
-  PodClaim server_pod, worker_pod;
+  PodClaims pods;
   int32_t others_changing = 0;  // jobs of the namespace, without this one, of which something is being changed
   friend bool operator==(const NamespaceRoom&, const NamespaceRoom&) = default;
 };

@@ -34,11 +34,8 @@ std::optional<int64_t> Left(std::optional<int64_t> all, int64_t others) {
 
 }  // namespace
 
-NamespaceRoom PodClaimsOf(const api::TrainingJob& job) {
-  NamespaceRoom room;
-  room.server_pod = ClaimOfPod(job, RoleName::kServer);
-  room.worker_pod = ClaimOfPod(job, RoleName::kWorker);
-  return room;
+PodClaims PodClaimsOf(const api::TrainingJob& job) {
+  return {.server = ClaimOfPod(job, RoleName::kServer), .worker = ClaimOfPod(job, RoleName::kWorker)};
 }
 
 const NamespaceLedger::Shown& NamespaceLedger::Read(const kube::ObjectKey& key, const kube::Json& object) {
@@ -59,7 +56,8 @@ NamespaceRoom NamespaceLedger::RoomOf(const api::TrainingJob& job, const policy:
   const auto is_gone = [&](const auto& entry) { return jobs_.Get(entry.first) == nullptr; };
   std::erase_if(shown_, is_gone);
   std::erase_if(noted_, is_gone);
-  NamespaceRoom room = bounds_claims ? PodClaimsOf(job) : NamespaceRoom();
+  NamespaceRoom room;
+  if (bounds_claims) room.pods = PodClaimsOf(job);
   Claim others;
   for (const kube::Snapshot& object : jobs_.All()) {
     const kube::ObjectKey key = kube::KeyOf(*object);
@@ -95,7 +93,7 @@ void NamespaceLedger::Note(const api::TrainingJob& job, const std::optional<JobS
 void HoldMemory(const NamespaceRoom& room, api::TrainingJob& job) {
   if (!room.bytes) return;
   const int64_t pods = job.spec.servers.replicas + job.spec.workers.replicas;
-  const int64_t left = std::max<int64_t>(0, *room.bytes - ClaimAt(room, SettingOf(job)).bytes);
+  const int64_t left = std::max<int64_t>(0, *room.bytes - ClaimAt(room.pods, SettingOf(job)).bytes);
   for (const RoleName role : {RoleName::kServer, RoleName::kWorker}) {
     api::ResourceTarget& memory = (role == RoleName::kServer ? job.spec.servers : job.spec.workers).resources.memory;
     const std::optional<int64_t> target = TargetsOf(job, role).memory;

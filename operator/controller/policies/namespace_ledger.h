@@ -53,8 +53,8 @@ class NamespaceLedger {
   std::map<kube::ObjectKey, Noted> noted_;
 };
 
-// The pods of a job as they would be made now; without bounds.
-NamespaceRoom PodClaimsOf(const api::TrainingJob& job);
+// The pods of a job as they would be made now.
+PodClaims PodClaimsOf(const api::TrainingJob& job);
 
 // Limits of memory that this system raises by itself stay within the room: what pods are given already, and an equal
 // share of what is left, is the most of each.

@@ -57,13 +57,13 @@ std::vector<tuner::Limit> LimitsOf(const NamespaceRoom& room, const JobSetting& 
       limit.terms.push_back({.coefficient = static_cast<double>(fixed), .knobs = {count}});
       if (pod.limit && is_knob) limit.terms.push_back({.coefficient = 1, .knobs = {count, cpu}});
     };
-    add(room.server_pod, "servers", "server_millicores", now.server_millicores.has_value());
-    add(room.worker_pod, "workers", "worker_millicores", now.worker_millicores.has_value());
+    add(room.pods.server, "servers", "server_millicores", now.server_millicores.has_value());
+    add(room.pods.worker, "workers", "worker_millicores", now.worker_millicores.has_value());
     limits.push_back(std::move(limit));
   }
   if (room.bytes) {
-    limits.push_back({.terms = {{.coefficient = static_cast<double>(room.server_pod.bytes), .knobs = {"servers"}},
-                                {.coefficient = static_cast<double>(room.worker_pod.bytes), .knobs = {"workers"}}},
+    limits.push_back({.terms = {{.coefficient = static_cast<double>(room.pods.server.bytes), .knobs = {"servers"}},
+                                {.coefficient = static_cast<double>(room.pods.worker.bytes), .knobs = {"workers"}}},
                       .most = static_cast<double>(*room.bytes),
                       .what = "memory of the namespace"});
   }

@@ -24,7 +24,7 @@ bool IsClearlyMore(const std::optional<int64_t>& in_force, const std::optional<i
 
 void RoomInForce::Look(const NamespaceRoom& left, double now) {
   const bool other = !since_ || IsOther(room_.millicores, left.millicores) || IsOther(room_.bytes, left.bytes) ||
-                     AreOther(room_.server_pod, left.server_pod) || AreOther(room_.worker_pod, left.worker_pod);
+                     AreOther(room_.pods.server, left.pods.server) || AreOther(room_.pods.worker, left.pods.worker);
   const bool more = IsClearlyMore(room_.millicores, left.millicores) || IsClearlyMore(room_.bytes, left.bytes);
   if (!other && !met_ && !(more && now - *since_ >= kWidenEverySeconds)) return;
   room_ = left;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <iostream>
 #include <random>
 #include <set>
@@ -107,8 +108,12 @@ void ExpectNoLooser(const Effective& strict, const Effective& loose) {
 
 class ResolveProperties : public testing::Test {
  protected:
-  ResolveProperties() { std::cout << "seed " << seed_ << std::endl; }
-  const uint64_t seed_ = RandomSeed();
+  ResolveProperties() { std::cout << "seed " << seed_ << "; replay with ATTUNE_SEED=<seed>" << std::endl; }
+  static uint64_t Seed() {
+    const char* given = std::getenv("ATTUNE_SEED");
+    return given != nullptr ? std::strtoull(given, nullptr, 10) : RandomSeed();
+  }
+  const uint64_t seed_ = Seed();
   Draw draw_{seed_};
 };
 

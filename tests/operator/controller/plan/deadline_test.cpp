@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/controller/observe/timestamp.h"
+#include "operator/controller/plan.h"
 #include "operator/controller/plan/verdicts/deadline.h"
 #include "tests/operator/controller/plan/running_job.h"
 
@@ -61,6 +62,24 @@ TEST(Deadline, AJobThatIsDoneIsNotEndedByIt) {
   EXPECT_TRUE(JudgeDeadline(observed, servers, later));
   servers.closed = true;
   EXPECT_FALSE(JudgeDeadline(observed, servers, later));
+}
+
+TEST(Deadline, OneThatHasPassedAsksForNoLookOfItsOwnWhileTheJobEnds) {
+  FakeCluster cluster = RunningFor(100);
+  cluster.Advance(seconds(60));
+  cluster.sample.job->set_goal_reached(true);
+  cluster.sample.job->mutable_closing()->set_declared(true);
+  cluster.sample.job->mutable_closing()->set_done(true);
+  cluster.Settle();
+  ASSERT_TRUE(api::IsTrue(cluster.status(), kClosingDone));
+  cluster.Advance(seconds(60));
+  const std::vector<Step> plan = Plan(cluster.Observe(), cluster.options, cluster.now());
+  ASSERT_FALSE(plan.empty());
+  for (const Step& step : plan) {
+    if (const auto* requeue = std::get_if<RequeueAfter>(&step.action)) {
+      EXPECT_NE(requeue->reason, "the job's deadline");
+    }
+  }
 }
 
 TEST(ManagedBy, AnotherControllersJobIsLeftAlone) {

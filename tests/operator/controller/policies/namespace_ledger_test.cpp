@@ -60,15 +60,15 @@ class NamespaceLedgerTest : public testing::Test {
 };
 
 TEST_F(NamespaceLedgerTest, APodClaimsWhatAllItsContainersRequest) {
-  const NamespaceRoom room = PodClaimsOf(Parsed(JobObject("a", 1, 1)));
-  EXPECT_EQ(room.server_pod.millicores, 500 + kSidecarMillicores);
-  EXPECT_EQ(room.server_pod.bytes, 256 * kMebibyte + kSidecarBytes);
-  EXPECT_FALSE(room.server_pod.limit) << "no knob of the job";
-  EXPECT_EQ(room.worker_pod.millicores, kSidecarMillicores);
-  EXPECT_EQ(room.worker_pod.limit, 1000);
-  EXPECT_EQ(ClaimAt(room, {.servers = 2, .workers = 3, .worker_millicores = 2000}).millicores,
+  const PodClaims pods = PodClaimsOf(Parsed(JobObject("a", 1, 1)));
+  EXPECT_EQ(pods.server.millicores, 500 + kSidecarMillicores);
+  EXPECT_EQ(pods.server.bytes, 256 * kMebibyte + kSidecarBytes);
+  EXPECT_FALSE(pods.server.limit) << "no knob of the job";
+  EXPECT_EQ(pods.worker.millicores, kSidecarMillicores);
+  EXPECT_EQ(pods.worker.limit, 1000);
+  EXPECT_EQ(ClaimAt(pods, {.servers = 2, .workers = 3, .worker_millicores = 2000}).millicores,
             2 * 510 + 3 * (2000 + 10));
-  EXPECT_EQ(ClaimAt(room, {.servers = 0, .workers = 3}).millicores, 3 * 1010) << "as it is now";
+  EXPECT_EQ(ClaimAt(pods, {.servers = 0, .workers = 3}).millicores, 3 * 1010) << "as it is now";
 }
 
 TEST_F(NamespaceLedgerTest, WhatOtherJobsAskForIsNotLeft) {
@@ -140,7 +140,8 @@ TEST_F(NamespaceLedgerTest, WithoutSuchARuleThereIsNoBound) {
 }
 
 TEST_F(NamespaceLedgerTest, AChangeThatRequestsMoreThanIsLeftHasNoRoomAndOneThatRequestsLessAlwaysHas) {
-  NamespaceRoom room = PodClaimsOf(Parsed(JobObject("a", 1, 1)));
+  NamespaceRoom room;
+  room.pods = PodClaimsOf(Parsed(JobObject("a", 1, 1)));
   room.millicores = 4000;
   const JobSetting present{.servers = 1, .workers = 1, .worker_millicores = 1000};
   EXPECT_EQ(WhyNoRoom(room, present, {.servers = 1, .workers = 3, .worker_millicores = 1000}), "");
@@ -154,8 +155,9 @@ TEST_F(NamespaceLedgerTest, MemoryIsRaisedByAShareOfWhatIsLeft) {
   Json object = JobObject("a", 1, 3);
   object["spec"]["workers"]["resources"]["memory"] = {{"max", "8Gi"}};
   api::TrainingJob job = Parsed(object);
-  NamespaceRoom room = PodClaimsOf(job);
-  room.bytes = ClaimAt(room, SettingOf(job)).bytes + 4 * 512 * kMebibyte;
+  NamespaceRoom room;
+  room.pods = PodClaimsOf(job);
+  room.bytes = ClaimAt(room.pods, SettingOf(job)).bytes + 4 * 512 * kMebibyte;
   HoldMemory(room, job);
   EXPECT_EQ(job.spec.workers.resources.memory.max, (1024 + 512) * kMebibyte);
   EXPECT_FALSE(job.spec.servers.resources.memory.max) << "what may not be raised stays so";

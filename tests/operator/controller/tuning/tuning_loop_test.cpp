@@ -9,106 +9,14 @@
 #include <random>
 #include <set>
 
+#include "tests/operator/controller/tuning/formula_job.h"
+
 namespace attune::controller {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-// One prior for all tests: it takes a moment to make.
-tuner::PriorCache& Priors() {
-  static tuner::PriorCache cache;
-  return cache;
-}
-
-// The share of the time that a worker has cores, when it wants one and a half.
-constexpr double kCoresWanted = 1.5;
-double CoreShare(const JobSetting& at) {
-  return at.worker_millicores ? std::min(1.0, *at.worker_millicores / 1000.0 / kCoresWanted) : 1;
-}
-
-// Steps per second of the whole job: servers starve workers, workers help until they do; threads share the computing;
-// one worker is three times as slow as the others, and with a bound on the lead so are all. A limit of CPU stretches
-// the computing.
-double Rate(const JobSetting& at) {
-  const double compute =
-      (0.01 + 0.04 / std::min(at.threads.value_or(1), 4) * (1 + 0.05 * at.threads.value_or(1))) / CoreShare(at);
-  const double seconds_per_step = compute + 0.02 * at.workers / at.servers;
-  const double slowed = at.slack.value_or(tuner::kSlackAsync) < tuner::kSlackAsync ? 3 : 1;
-  return at.workers / seconds_per_step / (1 + 0.01 * at.servers * at.workers) / slowed;
-}
-
-class FormulaJob {
- public:
-  explicit FormulaJob(api::TuningMode mode) {
-    input.policy.mode = mode;
-    input.policy.window_seconds = 5;
-    input.goal.steps = 300'000;
-    input.wanted = {1, 1};
-    input.low = {1, 1};
-    input.high = {4, 8};
-    input.elastic_servers = true;
-    input.training = true;
-    input.generation = 1;
-    actual = input.wanted;
-  }
-
-  // One second of training, then one look.
-  TuningOutput Tick() {
-    input.time += 1;
-    if (actual != input.wanted && !stuck && --change_left <= 0) actual = input.wanted;
-    std::normal_distribution<double> noise(0, 0.03);
-    const auto made = input.training ? static_cast<uint64_t>(Rate(actual) * std::exp(noise(random))) : 0;
-    input.steps += made;
-    input.job_steps += made;
-    // As leases are reported: many items at once.
-    if (input.items_total > 0) input.items_done = input.job_steps * kItemsPerStep / lease_items * lease_items;
-    if (input.training) input.trained_seconds += 1;
-    input.settled = actual == input.wanted && !flicker;
-    if (actual.worker_millicores) {
-      const double share = CoreShare(actual), limit = *actual.worker_millicores / 1000.0;
-      const NodeFigures worker{.cpu = std::min(1.0, kCoresWanted / limit), .throttled = 1 - share};
-      input.worker_figures.assign(static_cast<size_t>(actual.workers), worker);
-    }
-    if (!input.wanted.threads && input.threads_max > 0) input.wanted.threads = actual.threads = 1;
-    TuningOutput output = loop.Step(input, Priors());
-    if (output.change && !user_overrides) Write(*output.change);
-    for (const auto& event : output.events) events += event.reason + ": " + event.note + "\n";
-    return last = output;
-  }
-  // As SpecPatch does: what a change does not name stays.
-  void Write(JobSetting change) {
-    if (!change.threads) change.threads = input.wanted.threads;
-    if (!change.slack) change.slack = input.wanted.slack;
-    if (!change.worker_millicores) change.worker_millicores = input.wanted.worker_millicores;
-    if (input.wanted == change) return;
-    input.wanted = change;
-    ++input.generation;
-    ++writes;
-    change_left = lead;
-  }
-  void Run(int seconds) {
-    for (int i = 0; i < seconds; ++i) Tick();
-  }
-  void Restart() { loop = TuningLoop(last.state); }
-  // Where it is true: as long as the job lasts at the present speed.
-  double RemainingOff() const {
-    const double left = (static_cast<double>(input.items_total) / kItemsPerStep - static_cast<double>(input.job_steps));
-    return *last.status.remaining_seconds / (left / Rate(actual)) - 1;
-  }
-
-  static constexpr uint64_t kItemsPerStep = 20;
-  uint64_t lease_items = 1;
-  TuningInput input;
-  TuningLoop loop;
-  TuningOutput last;
-  JobSetting actual;
-  int writes = 0, lead = 3, change_left = 0;  // lead: seconds until a change has come about
-  bool stuck = false, user_overrides = false, flicker = false;
-  std::string events;
-  std::mt19937_64 random{7};
-};
 
 TEST(TuningLoop, FindsAMuchBetterSettingAndTellsTheStory) {
   FormulaJob job(api::TuningMode::kAuto);
@@ -123,100 +31,6 @@ TEST(TuningLoop, FindsAMuchBetterSettingAndTellsTheStory) {
   ASSERT_TRUE(job.last.status.remaining_seconds.has_value());
   EXPECT_LT(*job.last.status.remaining_low, *job.last.status.remaining_high);
   EXPECT_LT(job.last.state.size(), TuningLoop::kStateBytesMax);
-}
-
-TEST(TuningLoop, PoliciesBoundTheSearchAndItsRate) {
-  FormulaJob job(api::TuningMode::kAuto);
-  job.input.rules.policies = {"ClusterTuningPolicy a"};
-  job.input.rules.knobs.at(static_cast<size_t>(api::PolicyKnob::kWorkers)).max = 3;
-  job.input.rules.cool_down_seconds = 200;
-  int last_write = -1000, writes = 0;
-  JobSetting came_from;
-  for (int second = 0; second < 900; ++second) {
-    const JobSetting before = job.input.wanted;
-    job.Tick();
-    EXPECT_LE(job.input.wanted.workers, 3);
-    if (job.input.wanted == before) continue;
-    if (job.input.wanted != came_from) {  // the way back never waits
-      EXPECT_GE(second - last_write, 199) << job.events;
-    }
-    came_from = before;
-    last_write = second;
-    ++writes;
-  }
-  EXPECT_GE(writes, 1) << job.events;
-}
-
-TEST(TuningLoop, ATrialThatAPolicyHoldsUpIsNotMade) {
-  FormulaJob job(api::TuningMode::kAuto);
-  job.input.rules.policies = {"ClusterTuningPolicy a"};
-  job.input.rules.trials_per_hour = job.input.rules.moves_per_hour = 0;
-  job.Run(300);
-  EXPECT_EQ(job.writes, 0);
-  EXPECT_THAT(job.last.status.message, HasSubstr("a policy allows 0 "));
-  EXPECT_THAT(job.events, Not(HasSubstr("TuningTrial"))) << "of what was not done nothing is reported";
-  job.input.rules = {};  // the policy is deleted while the job runs
-  job.Run(900);
-  EXPECT_GE(job.writes, 1) << job.last.status.message;
-}
-
-// One core each.
-NamespaceRoom RoomFor(int64_t pods) {
-  NamespaceRoom room;
-  room.server_pod = room.worker_pod = {.millicores = 1000, .bytes = 1};
-  room.millicores = pods * 1000;
-  return room;
-}
-
-TEST(TuningLoop, TheSearchStaysWithinTheRoomOfTheNamespace) {
-  FormulaJob job(api::TuningMode::kAuto);
-  job.input.rules.policies = {"ClusterTuningPolicy a"};
-  job.input.room = RoomFor(5);
-  for (int second = 0; second < 900; ++second) {
-    job.Tick();
-    EXPECT_LE(job.input.wanted.servers + job.input.wanted.workers, 5) << job.events;
-  }
-  EXPECT_GE(job.input.wanted.servers + job.input.wanted.workers, 4) << "most of it is of use: " << job.events;
-  job.input.room = RoomFor(12);  // another job has ended
-  job.Run(1800);
-  EXPECT_GT(job.input.wanted.servers + job.input.wanted.workers, 5) << job.last.status.message;
-}
-
-TEST(TuningLoop, RoomThatAnotherJobHasTakenMeanwhileIsNotUsed) {
-  FormulaJob job(api::TuningMode::kAuto);
-  job.input.rules.policies = {"ClusterTuningPolicy a"};
-  job.input.room = RoomFor(12);
-  job.Run(5);
-  job.input.room = RoomFor(2);
-  job.Run(900);
-  EXPECT_EQ(job.input.wanted, (JobSetting{1, 1})) << job.events;
-  EXPECT_THAT(job.events, Not(HasSubstr("TuningTrial"))) << "of what was not done nothing is reported";
-}
-
-TEST(TuningLoop, WhileOtherJobsOfTheNamespaceChangeItWaits) {
-  FormulaJob job(api::TuningMode::kAuto);
-  job.input.rules.policies = {"ClusterTuningPolicy a"};
-  job.input.rules.concurrent_changes_per_namespace = 1;
-  job.input.room.others_changing = 1;
-  job.Run(300);
-  EXPECT_EQ(job.writes, 0);
-  EXPECT_THAT(job.last.status.message, HasSubstr("a policy lets 1 job of a namespace change"));
-  job.input.room.others_changing = 0;
-  job.Run(300);
-  EXPECT_GE(job.writes, 1) << job.last.status.message;
-}
-
-TEST(TuningLoop, ANewOperatorCountsTheChangesOfTheOneBefore) {
-  FormulaJob job(api::TuningMode::kAuto);
-  job.input.rules.policies = {"ClusterTuningPolicy a"};
-  job.input.rules.trials_per_hour = 1;
-  job.input.rules.moves_per_hour = 0;
-  job.Run(120);
-  const int before = job.writes;
-  EXPECT_GE(before, 1);
-  job.Restart();
-  job.Run(300);
-  EXPECT_LE(job.writes, before + 1) << "the way back at most: " << job.events;
 }
 
 // Per step, where each pod costs the same for an hour.
