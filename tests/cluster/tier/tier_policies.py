@@ -55,6 +55,8 @@ def register(check, namespace):
         expect((spec["servers"]["replicas"], spec["workers"]["replicas"]) == (1, 1), f"something was changed under Recommend: {spec}")
         wait_until("the policy counts its job", 30, lambda: ((get("clustertuningpolicy", "watch-first") or {}).get("status") or {}).get("jobs"))
         apply("TuningPolicy", "small", {"resources": {"perNamespace": {"cpu": f"{ROOM_MILLICORES}m"}}, "limits": {"concurrentChangesPerNamespace": 1}})
+        # Both kinds are watched apart: the bound is in force before anything may change.
+        bounded.await_("both policies", 10, lambda state: "small" in (state.get("policy") or {}).get("policies", ""))
         apply("ClusterTuningPolicy", "watch-first", {"selector": selector, "mode": {"allowed": ["Auto"]}})
         bounded.await_("mode Auto", 10, lambda state: (state.get("policy") or {}).get("mode") == "Auto")
         seen = set()
