@@ -16,9 +16,11 @@ namespace {
 
 constexpr uint64_t kTokenBytesMax = 64 << 10;
 constexpr int kMessageBytesMax = 1 << 20;
-// gRPC servers allow a ping each five minutes unless configured otherwise; it finds a peer that vanished without a
-// word.
-constexpr int kKeepaliveMilliseconds = 330'000;
+// An operator that is stopped, or whose machine is gone, ends no stream; another one leads by then. So it is asked for
+// a sign of life, less often than the ten seconds that operators allow (operator/telemetry/service.cpp), and left when
+// it gives none.
+constexpr int kKeepaliveMilliseconds = 12'000;
+constexpr int kKeepaliveTimeoutMilliseconds = 5'000;
 
 StatusOr<std::string> ReadToken(const std::string& file) {
   ASSIGN_OR_RETURN(std::string token, ReadFile(file, kTokenBytesMax));
@@ -35,6 +37,8 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& target, const std:
   // The relay decides when to try again; a channel of its own per stream keeps gRPC's waiting times out of it.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveMilliseconds);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMilliseconds);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);  // reports may be an hour apart
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMessageBytesMax);
   const auto credentials =

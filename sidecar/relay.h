@@ -38,8 +38,8 @@ struct RelayOptions {
 
 inline constexpr Duration kFirstRetry = std::chrono::milliseconds(200);  // after a stream that lasted
 inline constexpr Duration kBackoffMin = std::chrono::milliseconds(500);
-inline constexpr Duration kBackoffUnreachableMax =
-    std::chrono::seconds(3);  // no process listens, or no process can be reached
+// No process listens, or none can be reached: another replica of the operator may lead at any moment.
+inline constexpr Duration kBackoffUnreachableMax = std::chrono::seconds(1);
 inline constexpr Duration kBackoffMax = std::chrono::seconds(30);
 // A stream that lived this long after `Accepted` is tried again at once; one that breaks sooner keeps the backoff.
 inline constexpr Duration kStableStream = std::chrono::seconds(10);
