@@ -144,12 +144,13 @@ class StopDaemon(Fault):
 
 class KillOperator(Fault):
     def __str__(self):
-        return "the operator's pod is deleted without grace"
+        return "the pod of the leading operator is deleted without grace"
 
     def disturb(self, job):
         began = time.time()
-        kubectl("delete", "pod", "-n", job.system, "-l", "app.kubernetes.io/component=operator", "--grace-period=0", "--force", "--wait=false")
-        time.sleep(1)
+        leader = cluster_job.leader(job.system)["metadata"]
+        kubectl("delete", "pod", leader["name"], "-n", job.system, "--grace-period=0", "--force", "--wait=false")
+        cluster_job.await_leader(job.system, leader["uid"])
         kubectl("rollout", "status", "deployment", "-n", job.system, "--timeout=60s", timeout=90)
         return Measure(str(self), began, 5)
 
@@ -168,7 +169,7 @@ class OperatorAwayThenNodeDown(NodeDown):
             command(HERE / "node-down", number(node), timeout=60)
             time.sleep(self.seconds)
         finally:
-            kubectl("scale", "deployment", "-n", job.system, "--all", "--replicas=1")
+            kubectl("scale", "deployment", "-n", job.system, "--all", "--replicas=2")
             kubectl("rollout", "status", "deployment", "-n", job.system, "--timeout=60s", timeout=90)
             back = time.time()
         try:

@@ -186,6 +186,7 @@ def install(bin_directory):
         cluster.inside("helm", "install", "attune", "charts/attune", "-n", ClusterJob.system, timeout=60)
     kubectl("wait", "--for=condition=Established", "crd/trainingjobs.attune.dev", "--timeout=30s")
     kubectl("rollout", "status", "deployment", "-n", ClusterJob.system, "--timeout=60s", timeout=90)
+    await_leader(ClusterJob.system)
 
 
 def uninstall():
@@ -194,19 +195,36 @@ def uninstall():
     kubectl("delete", "crd", "trainingjobs.attune.dev", "--ignore-not-found", check=False)
 
 
+def leader(system):
+    """The pod of the replica that acts; None while there is none."""
+    found = [p for p in items("pods", "-n", system, "-l", "attune.dev/leader=attune-operator") if "deletionTimestamp" not in p["metadata"]]
+    return found[0] if len(found) == 1 else None
+
+
 def operator_node(system):
-    return next((p["spec"].get("nodeName") for p in items("pods", "-n", system, "-l", "app.kubernetes.io/component=operator")
-                 if "deletionTimestamp" not in p["metadata"]), None)
+    """Of the leader."""
+    present = leader(system)
+    return present and present["spec"].get("nodeName")
+
+
+def await_leader(system, other_than=None):
+    """The first one in a namespace begins after some 18 s."""
+    cluster.wait_until("a leader", 60, lambda: leader(system) and leader(system)["metadata"]["uid"] != other_than)
 
 
 def move_operator(system, node):
-    """To any node but that one. True when it had to move."""
-    if operator_node(system) != node:
+    """Every replica to nodes but that one. True when the leader had to move."""
+    present = leader(system)
+    led_there = present is not None and present["spec"].get("nodeName") == node
+    there = [p["metadata"]["name"] for p in items("pods", "-n", system, "-l", "app.kubernetes.io/component=operator")
+             if p["spec"].get("nodeName") == node]
+    if not there:
         return False
     kubectl("cordon", node)
     try:
-        kubectl("delete", "pod", "-n", system, "-l", "app.kubernetes.io/component=operator", timeout=90)
+        kubectl("delete", "pod", "-n", system, *there, timeout=90)
         kubectl("rollout", "status", "deployment", "-n", system, "--timeout=60s", timeout=90)
+        await_leader(system, present["metadata"]["uid"] if led_there else None)
     finally:
         kubectl("uncordon", node)
-    return True
+    return led_there

@@ -2,6 +2,7 @@
 from tier_checkpoints import CLAIM
 from tier_cluster import LeftOut, expect, items, kubectl, say
 from tier_job import Job
+from tier_leader import leader
 from tier_moves import nodes
 
 TAKEN = "taken"
@@ -12,7 +13,7 @@ def register(check, system, namespace):
 
     def kill_operator():
         """As a machine that is gone: no time to finish anything."""
-        kubectl("delete", "pod", "-n", system, "-l", "app.kubernetes.io/component=operator", "--grace-period=0", "--force", "--wait=false")
+        kubectl("delete", "pod", leader(system)["metadata"]["name"], "-n", system, "--grace-period=0", "--force", "--wait=false")
 
     def pods():
         return {p["metadata"]["name"]: p["metadata"]["uid"] for p in items("pods", "-n", namespace, "-l", f"attune.dev/job={TAKEN}")}
