@@ -1,5 +1,6 @@
 #include "operator/api/crd.h"
 
+#include "operator/api/failure/failure_policy_fields.h"
 #include "operator/api/field_binding.h"
 #include "proto/metric_name.h"
 
@@ -175,6 +176,8 @@ Json SchemaOf(const Field& field) {
       return MetricsSchema(field.description);
     case FieldType::kDecisionList:
       return DecisionsSchema(field.description);
+    case FieldType::kFailureRules:
+      return FailureRulesSchema(field.description);
   }
   schema["description"] = field.description;
   if (field.maximum) schema["maximum"] = *field.maximum;
@@ -186,6 +189,13 @@ Json SchemaOf(const Field& field) {
 
 Json Column(const char* name, const char* path, const char* type = "string") {
   return {{"name", name}, {"jsonPath", path}, {"type", type}};
+}
+
+// Shown by -o wide.
+Json WideColumn(const char* name, const char* path) {
+  Json column = Column(name, path);
+  column["priority"] = 1;
+  return column;
 }
 
 Json Version() {
@@ -217,7 +227,14 @@ Json Version() {
            {Column("Phase", ".status.phase"), Column("Servers", ".status.display.servers"),
             Column("Workers", ".status.display.workers"), Column("Progress", ".status.display.progress"),
             Column("Loss", ".status.display.loss"), Column("Rate", ".status.display.rate"),
-            Column("Remaining", ".status.display.remaining"), Column("Age", ".metadata.creationTimestamp", "date")}}};
+            Column("Remaining", ".status.display.remaining"), Column("Tuning", ".status.tuning.stage"),
+            Column("Age", ".metadata.creationTimestamp", "date"), WideColumn("Mode", ".spec.tuning.mode"),
+            WideColumn("Sync", ".spec.synchronization.mode"), WideColumn("Policies", ".status.policy.policies"),
+            WideColumn("Reason", ".status.conditions[?(@.type=='Ready')].reason")}},
+          // For --field-selector.
+          {"selectableFields",
+           Json::array({{{"jsonPath", ".status.phase"}}, {{"jsonPath", ".spec.tuning.mode"}},
+                        {{"jsonPath", ".spec.managedBy"}}})}};
 }
 
 }  // namespace

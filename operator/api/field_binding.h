@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/api/failure/failure_policy_fields.h"
 #include "operator/api/fields.h"
 #include "operator/kube/quantity.h"
 
@@ -141,6 +142,13 @@ struct Binding<std::vector<TuningDecision>> {
   static constexpr FieldType kType = FieldType::kDecisionList;
   static void Set(std::vector<TuningDecision>& target, const Json& value);
   static Json Get(const std::vector<TuningDecision>& source);
+};
+
+template <>
+struct Binding<std::vector<FailureRule>> {
+  static constexpr FieldType kType = FieldType::kFailureRules;
+  static void Set(std::vector<FailureRule>& target, const Json& value) { target = ReadFailureRules(value); }
+  static Json Get(const std::vector<FailureRule>& source) { return WriteFailureRules(source); }
 };
 
 // `lens` gives the member for a mutable and for a constant job.

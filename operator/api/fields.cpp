@@ -26,12 +26,18 @@ const Field* FindField(std::string_view path) {
   return nullptr;
 }
 
-std::vector<const Field*> ChildrenOf(std::string_view path) {
-  std::vector<const Field*> children;
-  for (const Field& field : Fields()) {
-    if (field.path.size() > path.size() && field.parent() == path) children.push_back(&field);
-  }
-  return children;
+// Every job is read again at every look: looking for the children anew each time took a tenth of a busy operator's CPU.
+const std::vector<const Field*>& ChildrenOf(std::string_view path) {
+  static const auto kChildren = [] {
+    std::map<std::string_view, std::vector<const Field*>> children;
+    for (const Field& field : Fields()) {
+      if (field.path.find('.') != std::string::npos) children[field.parent()].push_back(&field);
+    }
+    return children;
+  }();
+  static const std::vector<const Field*> kNone;
+  const auto found = kChildren.find(path);
+  return found == kChildren.end() ? kNone : found->second;
 }
 
 std::string AllowedText(const Field& field) {
@@ -73,6 +79,8 @@ std::string AllowedText(const Field& field) {
       return "a list of metrics";
     case FieldType::kDecisionList:
       return "a list of decisions";
+    case FieldType::kFailureRules:
+      return "a list of rules";
   }
   return text;
 }

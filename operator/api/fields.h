@@ -27,6 +27,7 @@ enum class FieldType {
   kMetricList,    // list of MetricStatus
   kDecisionList,  // list of TuningDecision
   kNumbers,       // list of whole numbers
+  kFailureRules,  // list of FailureRule
   kQuantity,      // cpu or memory as Kubernetes writes it, a string or a whole number
 };
 
@@ -68,7 +69,7 @@ struct FieldRule {
 const std::vector<Field>& Fields();
 const std::vector<FieldRule>& Rules();
 const Field* FindField(std::string_view path);
-std::vector<const Field*> ChildrenOf(std::string_view path);
+const std::vector<const Field*>& ChildrenOf(std::string_view path);
 
 // "a whole number from 1 to 1024".
 std::string AllowedText(const Field& field);

@@ -289,6 +289,13 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
                           LENS(spec.run_policy.backoff_limit)),
                     3),
             0, 1'000'000));
+  Field policy = Object("spec.runPolicy.podFailurePolicy",
+                        "Which ends of pods are failures, as in Kubernetes' Jobs. Without a rule that matches: what "
+                        "the platform ended (evictions, preemptions, lost machines) is Ignored, all else Restarted.");
+  policy.present = [](const TrainingJob& job) { return !job.spec.run_policy.failure_rules.empty(); };
+  fields.push_back(policy);
+  fields.push_back(Bound("spec.runPolicy.podFailurePolicy.rules", "The first one that matches decides.",
+                         LENS(spec.run_policy.failure_rules)));
   fields.push_back(Range(Bound("spec.runPolicy.ttlSecondsAfterFinished",
                                "Seconds after its end at which the job is deleted; absent: kept.",
                                LENS(spec.run_policy.ttl_seconds_after_finished)),

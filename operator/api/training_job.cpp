@@ -38,7 +38,7 @@ class Parser {
   Parser(TrainingJob& job, std::vector<FieldProblem>& problems) : job_(job), problems_(problems) {}
 
   void Members(const Field& object, const Json& value) {
-    const auto children = ChildrenOf(object.path);
+    const auto& children = ChildrenOf(object.path);
     for (const auto& member : value.items()) {
       const auto named = [&](const Field* child) { return child->name() == member.key(); };
       if (std::none_of(children.begin(), children.end(), named)) Unknown(object, children, member.key());
@@ -107,6 +107,11 @@ class Parser {
         return field.set(job_, value);
       case FieldType::kMetrics:
         return value.is_object() ? field.set(job_, value) : Problem(field, FoundText(value));
+      case FieldType::kFailureRules: {
+        const size_t before = problems_.size();
+        CheckFailureRules(value, field.path, problems_);
+        return problems_.size() == before ? field.set(job_, value) : void();
+      }
       case FieldType::kNumbers:
       case FieldType::kConditions:
       case FieldType::kMetricList:

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
+#include "operator/api/failure/failure_policy.h"
 #include "operator/api/placement.h"
 #include "operator/api/role_resources.h"
 #include "operator/api/status/data_plane_status.h"
@@ -92,7 +93,8 @@ struct Role {
 enum class CleanPods { kNone, kRunning, kAll };  // pods removed when the job has ended
 
 struct RunPolicy {
-  int32_t backoff_limit = 3;  // restarts of failed workers, all together
+  int32_t backoff_limit = 3;               // restarts of failed workers, all together
+  std::vector<FailureRule> failure_rules;  // which ends count for it; the first that matches decides
   std::optional<int64_t> ttl_seconds_after_finished;
   std::optional<int64_t> active_deadline_seconds;  // then it is Failed; begins again when it has been suspended
   int64_t drain_seconds = 60;                      // how long a leaving worker may finish what it has in hand

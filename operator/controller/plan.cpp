@@ -21,6 +21,7 @@
 #include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/plan/verdicts/deadline.h"
 #include "operator/controller/plan/verdicts/ending.h"
+#include "operator/controller/plan/verdicts/failure_policy.h"
 #include "operator/controller/plan/verdicts/server_verdicts.h"
 #include "operator/controller/plan/workers.h"
 #include "operator/controller/policies/bounds.h"
@@ -325,6 +326,9 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   const WorkersView workers = ViewWorkers(observed, servers, options, now);
   // Workers first: when the last one has finished, a server's end is no failure any more.
   std::optional<Verdict> verdict = JudgeWorkers(observed, servers, workers);
+  if (!verdict || !verdict->success) {
+    if (auto fatal = JudgeFailurePolicy(observed, servers, workers)) verdict = std::move(fatal);
+  }
   if (!verdict) verdict = JudgeServers(observed, servers, options, now);
   if (!verdict) verdict = JudgeStandstill(observed, servers, options, now);
   if (!verdict) verdict = JudgeDeadline(observed, servers, now);

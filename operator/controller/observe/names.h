@@ -13,7 +13,7 @@ namespace attune::controller {
 inline constexpr char kAnnotationServers[] = "attune.dev/servers";
 // A server that was asked to leave: it is emptied first, however long that takes.
 inline constexpr char kAnnotationDraining[] = "attune.dev/draining";
-// "3": this pod's failure is the job's third. Written to the pod before it is counted in the status, so that a
+// "3": this pod's failure is the job's third; "0": its end is on record, and counts for none. Written to the pod before it is counted in the status, so that a
 // restarted operator neither forgets nor counts it twice.
 inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
 // "2": failures of this pod's index in a row, without progress between them. On a pod that runs: of those before it.
@@ -52,6 +52,7 @@ inline constexpr char kReasonNotHeard[] = "ProcessNotHeard";
 inline constexpr char kReasonProgressDeadline[] = "ProgressDeadlineExceeded";
 inline constexpr char kReasonBackoffLimit[] = "BackoffLimitExceeded";
 inline constexpr char kReasonDeadline[] = "DeadlineExceeded";
+inline constexpr char kReasonFailurePolicy[] = "PodFailurePolicy";
 inline constexpr char kReasonServerFailed[] = "ServerFailed";
 inline constexpr char kReasonServerLost[] = "ServerLost";
 inline constexpr char kReasonInvalid[] = "Invalid";

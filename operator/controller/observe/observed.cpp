@@ -91,7 +91,9 @@ void ReadConditions(const Json& pod, ObservedPod& seen) {
   if (!conditions.is_array()) return;
   for (const Json& condition : conditions) {
     const std::string_view type = StringAt(condition, {"type"});
-    const bool is_true = StringAt(condition, {"status"}) == "True";
+    const std::string_view status = StringAt(condition, {"status"});
+    const bool is_true = status == "True";
+    if (!type.empty()) seen.conditions.emplace(type, status);
     if (type == "Ready") seen.ready = is_true;
     if (type == "DisruptionTarget") seen.disruption_target = is_true;
     if (type == "PodScheduled") {

@@ -6,6 +6,12 @@
 #include "operator/controller/plan/evidence.h"
 
 namespace attune::controller {
+namespace {
+
+constexpr int kSignalBase = 128;  // a shell's and container runtime's code for a signal
+constexpr int kSignalMax = 64;
+
+}  // namespace
 
 std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed) {
   std::vector<const ObservedPod*> pods;
@@ -59,8 +65,6 @@ std::string AdviceOnMemory(const api::TrainingJob& job, const ObservedPod& pod) 
 }  // namespace
 
 std::string DescribeEnd(const Observed& observed, const ObservedPod& pod) {
-  constexpr int kSignalBase = 128;  // a shell's and container runtime's code for a signal
-  constexpr int kSignalMax = 64;
   const RoleContainer& container = pod.container;
   if (container.reason == "OOMKilled") {
     return "ran out of memory (OOMKilled); " + AdviceOnMemory(observed.job, pod);
@@ -91,6 +95,47 @@ std::string LogTail(const Observed& observed, const ObservedPod& pod) {
   const auto found = observed.log_tails.find(pod.uid);
   if (found == observed.log_tails.end() || found->second.empty()) return "";
   return " Last lines of its log:\n" + found->second;
+}
+
+namespace {
+
+bool Matches(const api::NumberPattern& pattern, int32_t number) {
+  return (std::ranges::find(pattern.values, number) != pattern.values.end()) == pattern.in;
+}
+
+bool Matches(const api::FailureRule& rule, const ObservedPod& pod) {
+  const auto role = pod.role == RoleName::kServer ? api::FailureRole::kServer : api::FailureRole::kWorker;
+  if (!rule.roles.empty() && std::ranges::find(rule.roles, role) == rule.roles.end()) return false;
+  const bool has_code = IsProvenEnded(pod) && pod.container.exit_code != 0;
+  if (rule.exit_codes) return has_code && Matches(*rule.exit_codes, pod.container.exit_code);
+  if (rule.signals) {
+    const int32_t signal = pod.container.exit_code - kSignalBase;
+    return has_code && signal > 0 && signal <= kSignalMax && Matches(*rule.signals, signal);
+  }
+  return std::ranges::any_of(rule.pod_conditions, [&](const api::PodConditionPattern& wanted) {
+    const auto found = pod.conditions.find(wanted.type);
+    return found != pod.conditions.end() && found->second == wanted.status;
+  });
+}
+
+}  // namespace
+
+std::string FailureMeaning::rule_text() const {
+  return rule ? "rule " + std::to_string(*rule + 1) + " of spec.runPolicy.podFailurePolicy" : "no rule";
+}
+
+FailureMeaning MeaningOf(const Observed& observed, const ObservedPod& pod) {
+  const std::vector<api::FailureRule>& rules = observed.job.spec.run_policy.failure_rules;
+  const auto rule = std::ranges::find_if(rules, [&](const api::FailureRule& each) { return Matches(each, pod); });
+  if (rule != rules.end()) return {rule->action, static_cast<size_t>(rule - rules.begin())};
+  return {WasDisrupted(pod) ? api::FailureAction::kIgnore : api::FailureAction::kRestart, std::nullopt};
+}
+
+Draft::Ref MarkUncounted(const Observed& observed, const ObservedPod& pod, Draft& draft) {
+  return draft.Mark(
+      pod,
+      {{kAnnotationFailureNumber, "0"}, {kAnnotationFailuresInARow, std::to_string(FailuresInARow(observed, pod))}},
+      "the job's failure policy ignores its end");
 }
 
 int32_t FailuresInARow(const Observed& observed, const ObservedPod& pod) {

@@ -1,9 +1,12 @@
 // What counts as a failure, how it is reported, and how long to wait before the next try.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "operator/controller/actions/draft.h"
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/options.h"
 
@@ -21,6 +24,20 @@ std::vector<const ObservedPod*> PodsWhoseLogIsNeeded(const Observed& observed);
 std::string DescribeEnd(const Observed& observed, const ObservedPod& pod);
 // " Last lines of its log:\n..." or "" when there is none.
 std::string LogTail(const Observed& observed, const ObservedPod& pod);
+
+// What the end of a pod means for its job.
+struct FailureMeaning {
+  api::FailureAction action = api::FailureAction::kRestart;
+  std::optional<size_t> rule;  // of spec.runPolicy.podFailurePolicy, from 0; unset: none matched
+  // "rule 1 of spec.runPolicy.podFailurePolicy"
+  std::string rule_text() const;
+};
+// Of a pod that has ended badly: by the first rule that matches; without one the platform's doing is no failure, and
+// everything else is. What a machine has not confirmed has no exit code.
+FailureMeaning MeaningOf(const Observed& observed, const ObservedPod& pod);
+
+// Puts on record that this end is none of the job's failures.
+Draft::Ref MarkUncounted(const Observed& observed, const ObservedPod& pod, Draft& draft);
 
 // How many failures of this pod's index there are in a row now that it has failed: 1 when it had made progress.
 int32_t FailuresInARow(const Observed& observed, const ObservedPod& pod);

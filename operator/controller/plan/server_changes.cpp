@@ -112,7 +112,9 @@ class ServerPlanner {
     const Duration waited =
         pod.container.finished_at ? now_.wall - *pod.container.finished_at : std::max(delay, options_.gone_timeout);
     const bool reported = ReportGone(pod, waited);
-    if (WasDisrupted(pod) && !pod.failure_number) {
+    const FailureMeaning meaning = MeaningOf(observed_, pod);
+    if (!pod.failure_number && meaning.action == api::FailureAction::kIgnore) {
+      if (!WasDisrupted(pod)) return IgnoreFailure(pod, meaning);
       if (reported) ReplaceDisrupted(pod);
       return;
     }
@@ -132,18 +134,29 @@ class ServerPlanner {
         pod,
         {{kAnnotationFailureNumber, std::to_string(number)}, {kAnnotationFailuresInARow, std::to_string(in_a_row)}},
         "server failure " + std::to_string(number) + " of the job");
-    const auto& checkpoint = observed_.job.status.checkpoint;
-    const bool has_checkpoint = checkpoint && !checkpoint->directory.empty();
-    const std::string rows = !servers_.begun                  ? "nothing has been trained yet"
-                             : observed_.job.spec.backups > 0 ? "its rows come back from their backups"
-                             : has_checkpoint                 ? "its rows come back from the last checkpoint"
-                                                              : "its rows were kept nowhere else";
     draft_.Warn(kEventServerFailed, "ReplaceServer",
-                pod.name + " " + DescribeEnd(observed_, pod) + "; " + rows + ", and a new server follows (" +
+                pod.name + " " + DescribeEnd(observed_, pod) + "; " + WhereRowsAre() + ", and a new server follows (" +
                     std::to_string(number) + " of at most " +
                     std::to_string(observed_.job.spec.run_policy.backoff_limit) + ")." + LogTail(observed_, pod),
                 {mark});
     draft_.Requeue(RestartDelay(options_, in_a_row), "replacement of " + pod.name);
+  }
+
+  std::string WhereRowsAre() const {
+    const auto& checkpoint = observed_.job.status.checkpoint;
+    if (!servers_.begun) return "nothing has been trained yet";
+    if (observed_.job.spec.backups > 0) return "its rows come back from their backups";
+    if (checkpoint && !checkpoint->directory.empty()) return "its rows come back from the last checkpoint";
+    return "its rows were kept nowhere else";
+  }
+
+  // The job's policy does not count it. What ends again and again is waited for as if it counted.
+  void IgnoreFailure(const ObservedPod& pod, const FailureMeaning& meaning) {
+    draft_.Warn(kEventServerReplaced, "ReplaceServer",
+                pod.name + " " + DescribeEnd(observed_, pod) + "; " + WhereRowsAre() +
+                    ", and a new server follows: " + meaning.rule_text() + " ignores it." + LogTail(observed_, pod),
+                {MarkUncounted(observed_, pod, draft_)});
+    draft_.Requeue(RestartDelay(options_, FailuresInARow(observed_, pod)), "replacement of " + pod.name);
   }
 
   // Not a failure of the program.

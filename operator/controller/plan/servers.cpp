@@ -6,6 +6,7 @@
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/evidence.h"
+#include "operator/controller/plan/failure.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
@@ -159,7 +160,9 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
     if (end == End::kTooEarly) view.ended_early.push_back(&pod);
     view.by_index[static_cast<size_t>(pod.index)] = &pod;
     if (IsBeingDeleted(pod)) continue;
-    if (view.HasEndedBadly(pod) && !WasDisrupted(pod) && !pod.failure_number) ++view.failures;
+    if (view.HasEndedBadly(pod) && !pod.failure_number &&
+        MeaningOf(observed, pod).action != api::FailureAction::kIgnore)
+      ++view.failures;
     if (view.HasEndedBadly(pod) && view.survivable) continue;
     ++view.existing;
     if (HasStarted(pod)) ++view.started;

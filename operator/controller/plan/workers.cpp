@@ -32,8 +32,9 @@ int32_t HighestNumber(const Observed& observed) {
 }
 
 // Of one that has ended badly.
-bool IsUncountedFailure(const ObservedPod& pod) {
-  return !WasDisrupted(pod) && !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number;
+bool IsUncountedFailure(const Observed& observed, const ObservedPod& pod) {
+  return !IsBeingDeleted(pod) && !pod.drain_deadline && !pod.failure_number &&
+         MeaningOf(observed, pod).action != api::FailureAction::kIgnore;
 }
 
 bool HasEndedFor(const ObservedPod& pod, Duration time, Now now) {
@@ -164,7 +165,10 @@ class WorkerPlanner {
   void PlanFailed(const ObservedPod& pod, int32_t& next_number) {
     ReportGone(pod);
     if (servers_.closed) return;  // it stays as it is: its end is part of the verdict
-    if (WasDisrupted(pod) && !pod.failure_number) return PlanDisrupted(pod);
+    const FailureMeaning meaning = MeaningOf(observed_, pod);
+    if (!pod.failure_number && meaning.action == api::FailureAction::kIgnore) {
+      return WasDisrupted(pod) ? PlanDisrupted(pod) : PlanIgnored(pod, meaning);
+    }
     if (!pod.failure_number) {
       const int32_t number = next_number++;
       const int32_t in_a_row = FailuresInARow(observed_, pod);
@@ -212,6 +216,17 @@ class WorkerPlanner {
   }
 
   bool MayFinishWithout() const { return servers_.goal_reached && !HasDeclaredClosingWork(observed_); }
+
+  // A failure that the job's policy does not count. What ends again and again is waited for as if it counted.
+  void PlanIgnored(const ObservedPod& pod, const FailureMeaning& meaning) {
+    const Duration delay = RestartDelay(options_, FailuresInARow(observed_, pod));
+    draft_.Warn(kEventWorkerReplaced, "ReplaceWorker",
+                pod.name + " " + DescribeWorkerEnd(observed_, servers_, workers_, pod) + "; " + meaning.rule_text() +
+                    " ignores it: a new worker follows in " + InSeconds(delay) + ", and no failure is counted." +
+                    LogTail(observed_, pod),
+                {MarkUncounted(observed_, pod, draft_)});
+    draft_.Requeue(delay, "restart of " + pod.name);
+  }
 
   // Not a failure of the program: a new worker follows at once.
   void PlanDisrupted(const ObservedPod& pod) {
@@ -377,7 +392,7 @@ WorkersView ViewWorkers(const Observed& observed, const ServersView& servers, co
     }
     view.by_index[static_cast<size_t>(seat - view.indices.begin())] = &pod;
     if (HasEndedEarly(observed, servers, pod, options, now)) view.ended_early.push_back(&pod);
-    if (view.HasEndedBadly(pod) && IsUncountedFailure(pod)) ++view.failures;
+    if (view.HasEndedBadly(pod) && IsUncountedFailure(observed, pod)) ++view.failures;
     if (IsBeingDeleted(pod) || view.HasEndedBadly(pod)) continue;
     ++view.existing;
     if (HasSucceeded(pod)) {

@@ -320,7 +320,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetResult(observed, status);
   SetMetrics(observed, status);
   if (verdict) {
-    if (!verdict->success && verdict->reason != kReasonBackoffLimit)
+    if (verdict->reason == kReasonServerFailed || verdict->reason == kReasonServerLost)
       status.servers.failed = std::max(status.servers.failed, 1);
     SetVerdict(observed, *verdict, status, now);
   }

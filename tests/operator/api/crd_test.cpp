@@ -36,10 +36,15 @@ TEST(Crd, TheFileIsWhatTheFieldsSay) {
 
 TEST(Crd, ColumnsAndSubresources) {
   const Json version = InstalledCrd()["spec"]["versions"][0];
-  std::vector<std::string> columns;
-  for (const Json& column : version["additionalPrinterColumns"]) columns.push_back(column["name"]);
-  EXPECT_EQ(columns,
-            (std::vector<std::string>{"Phase", "Servers", "Workers", "Progress", "Loss", "Rate", "Remaining", "Age"}));
+  std::vector<std::string> columns, wide, selectable;
+  for (const Json& column : version["additionalPrinterColumns"]) {
+    (column.value("priority", 0) == 0 ? columns : wide).push_back(column["name"]);
+  }
+  for (const Json& field : version["selectableFields"]) selectable.push_back(field["jsonPath"]);
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(columns, (Names{"Phase", "Servers", "Workers", "Progress", "Loss", "Rate", "Remaining", "Tuning", "Age"}));
+  EXPECT_EQ(wide, (Names{"Mode", "Sync", "Policies", "Reason"}));
+  EXPECT_EQ(selectable, (Names{".status.phase", ".spec.tuning.mode", ".spec.managedBy"}));
   EXPECT_EQ(version["subresources"]["scale"]["specReplicasPath"], ".spec.workers.replicas");
   EXPECT_TRUE(version["subresources"].contains("status"));
 }
@@ -88,7 +93,7 @@ int CompareWithParser(const Json& schema, const std::string& path) {
     if (name == "template") continue;
     const std::string type = field.value("x-kubernetes-int-or-string", false) ? "amount" : field["type"];
     ++fields;
-    EXPECT_FALSE(Accepted(at, Json::array())) << at << " takes a list";
+    EXPECT_EQ(Accepted(at, Json::array()), type == "array") << at << " and a list";
     EXPECT_FALSE(Accepted(at, nullptr)) << at << " takes null";
     if (type == "integer") {
       EXPECT_TRUE(Accepted(at, field["minimum"])) << at;
@@ -115,6 +120,8 @@ int CompareWithParser(const Json& schema, const std::string& path) {
       EXPECT_TRUE(Accepted(at, is_path ? "/abc" : "abc")) << at;
       EXPECT_FALSE(Accepted(at, is_path ? "abc" : "a b")) << at;
       EXPECT_FALSE(Accepted(at, 3)) << at;
+    } else if (type == "array") {
+      EXPECT_FALSE(Accepted(at, Json::object())) << at;
     } else if (type == "object") {
       EXPECT_FALSE(Accepted(at + ".noSuchField", 1)) << at;
       fields += CompareWithParser(field, at);
