@@ -86,6 +86,15 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--report-seconds", flags.options.report_seconds, "How often sidecars report")
       ->check(CLI::Range(1.0, 3600.0))
       ->capture_default_str();
+  app.add_option_function<double>(
+         "--status-seconds",
+         [&flags](double seconds) {
+           flags.options.status_interval = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+         },
+         "Least time between two writes of a job's status that only move figures; what people or controllers wait for "
+         "is written at once")
+      ->check(CLI::Range(1.0, 3600.0))
+      ->default_str("20");
   app.add_option("--tuner-history", flags.options.tuner_history,
                  "File that keeps what the tuner learned of finished jobs; similar jobs start from it (default: in the "
                  "ConfigMap attune-tuner-history of each namespace)");

@@ -31,7 +31,7 @@ struct OperatorOptions {
   std::string policy_metrics_from = "[]";  // who may read the metrics of jobs: JSON, a list of NetworkPolicyPeer
   double report_seconds = 1;
   bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions
-  Duration status_interval = std::chrono::seconds(10);  // least time between progress updates of a job's status
+  Duration status_interval = std::chrono::seconds(20);  // least time between progress updates of a job's status
   // Workers are made without the coordinator's word that all servers have joined when it was not heard for so long.
   Duration begin_unheard_after = std::chrono::seconds(10);
   int reconcile_threads = 2;

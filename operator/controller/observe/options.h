@@ -21,7 +21,7 @@ struct PlanOptions {
   kube::Json policy_metrics_from = kube::Json::array();  // peers who may read the metrics of jobs; empty: all
   std::string telemetry_authority;  // PEM that they check its certificate with; "": telemetry is not encrypted
 
-  Duration status_interval = std::chrono::seconds(10);  // least time between status writes that only move numbers
+  Duration status_interval = std::chrono::seconds(20);  // least time between status writes that only move numbers
   Duration restart_backoff_first =
       std::chrono::seconds(1);  // before the first restart of a failed worker, then doubling
   Duration restart_backoff_max = std::chrono::minutes(2);
