@@ -1,5 +1,7 @@
 #include "operator/kube/object.h"
 
+#include <charconv>
+
 namespace attune::kube {
 namespace {
 
@@ -26,6 +28,13 @@ std::string_view Name(const Json& object) { return StringAt(object, {"metadata",
 std::string_view Namespace(const Json& object) { return StringAt(object, {"metadata", "namespace"}); }
 std::string_view Uid(const Json& object) { return StringAt(object, {"metadata", "uid"}); }
 std::string_view ResourceVersion(const Json& object) { return StringAt(object, {"metadata", "resourceVersion"}); }
+
+uint64_t VersionNumber(const Json& object) {
+  const std::string_view text = ResourceVersion(object);
+  uint64_t version = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+  return error == std::errc() && end == text.data() + text.size() ? version : 0;
+}
 int64_t Generation(const Json& object) { return IntegerAt(object, {"metadata", "generation"}); }
 
 std::string_view Label(const Json& object, std::string_view label) {

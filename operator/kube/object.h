@@ -49,6 +49,8 @@ std::string_view Name(const Json& object);
 std::string_view Namespace(const Json& object);
 std::string_view Uid(const Json& object);
 std::string_view ResourceVersion(const Json& object);
+// As a number, which grows with every write on every server in use; 0 where it is none.
+uint64_t VersionNumber(const Json& object);
 int64_t Generation(const Json& object);
 std::string_view Label(const Json& object, std::string_view label);
 std::string_view Annotation(const Json& object, std::string_view annotation);

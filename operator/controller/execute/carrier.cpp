@@ -26,6 +26,7 @@ bool IsReplaced(const Status& status) { return status.code() == StatusCode::kAbo
 }  // namespace
 
 Status Carrier::Create(const kube::ResourceType& type, const Json& object) {
+  if (done_.expectations.IsAwaited(type, kube::KeyOf(object))) return OkStatus();  // it is there; the cache lags
   StatusOr<Json> created = api_.Create(type, object, kCall);
   if (created.ok()) {
     done_.expectations.ExpectWritten(type, *created, time_.Now());

@@ -49,13 +49,13 @@ StatusOr<std::optional<Duration>> Executor::Reconcile(const kube::ObjectKey& job
     *memory = JobMemory{.job_uid = std::string(kube::Uid(*object))};
   }
   kube::Snapshot held;  // what the lookup below points into
-  const auto lookup = [&](const kube::ResourceType& type, const kube::ObjectKey& key) -> const Json* {
+  const auto lookup = [&](const kube::ResourceType& type, const kube::ObjectKey& key) -> Expectations::Seen {
     const kube::WatchCache& cache = type == kube::kPods           ? caches_.pods
                                     : type == kube::kServices     ? caches_.services
                                     : type == kube::kTrainingJobs ? caches_.jobs
                                                                   : caches_.budgets;
     held = cache.Get(key);
-    return held.get();
+    return {held.get(), cache.newest_version()};
   };
   if (!memory->done.expectations.AreMet(lookup, tools_.sources.time.Now())) return kCacheLag;
   return Round(tools_, *memory, *object).Run(ListeningSince());

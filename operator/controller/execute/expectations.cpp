@@ -1,16 +1,9 @@
 #include "operator/controller/execute/expectations.h"
 
-#include <charconv>
+#include <algorithm>
 
 namespace attune::controller {
 namespace {
-
-uint64_t VersionOf(const kube::Json& object) {
-  const std::string_view text = kube::ResourceVersion(object);
-  uint64_t version = 0;
-  std::from_chars(text.data(), text.data() + text.size(), version);
-  return version;
-}
 
 std::string Place(const kube::ResourceType& type, const kube::ObjectKey& key) {
   return type.plural + "/" + key.ToString();
@@ -25,34 +18,36 @@ void Expectations::ExpectWritten(const kube::ResourceType& type, const kube::Jso
                              .uid = std::string(kube::Uid(written)),
                              .deleted = false,
                              .may_be_gone = kube::IsBeingDeleted(written),
-                             .version = VersionOf(written),
-                             .until = now + kWaitMax};
+                             .version = kube::VersionNumber(written),
+                             .since = now};
 }
 
 void Expectations::ExpectDeleted(const kube::ResourceType& type, const kube::ObjectKey& key, const std::string& uid,
                                  MonotonicTime now) {
-  open_[Place(type, key)] = {.type = type,
-                             .key = key,
-                             .uid = uid,
-                             .deleted = true,
-                             .may_be_gone = true,
-                             .version = 0,
-                             .until = now + kWaitMax};
+  open_[Place(type, key)] = {
+      .type = type, .key = key, .uid = uid, .deleted = true, .may_be_gone = true, .version = 0, .since = now};
 }
 
-bool Expectations::IsMet(const Expectation& expectation, const kube::Json* cached) {
-  if (cached == nullptr) return expectation.may_be_gone;
-  const bool same = kube::Uid(*cached) == expectation.uid;
-  if (expectation.deleted) return !same || kube::IsBeingDeleted(*cached);
+bool Expectations::IsMet(const Expectation& expectation, const Seen& seen) {
+  // It may have come and gone between two looks.
+  if (!expectation.deleted && expectation.version > 0 && seen.newest_version >= expectation.version) return true;
+  if (seen.object == nullptr) return expectation.may_be_gone;
+  if (expectation.deleted) return kube::Uid(*seen.object) != expectation.uid || kube::IsBeingDeleted(*seen.object);
   // Another uid: a predecessor that the cache still shows has an older version than what was written.
-  return VersionOf(*cached) >= expectation.version;
+  return kube::VersionNumber(*seen.object) >= expectation.version;
 }
 
 bool Expectations::AreMet(const Lookup& lookup, MonotonicTime now) {
   std::erase_if(open_, [&](const auto& entry) {
-    return now >= entry.second.until || IsMet(entry.second, lookup(entry.second.type, entry.second.key));
+    const Expectation& expectation = entry.second;
+    return now - expectation.since >= kRememberedMax || IsMet(expectation, lookup(expectation.type, expectation.key));
   });
-  return open_.empty();
+  return std::ranges::all_of(open_, [&](const auto& entry) { return now - entry.second.since >= kWaitMax; });
+}
+
+bool Expectations::IsAwaited(const kube::ResourceType& type, const kube::ObjectKey& key) const {
+  const auto open = open_.find(Place(type, key));
+  return open != open_.end() && !open->second.deleted;
 }
 
 }  // namespace attune::controller

@@ -1,6 +1,8 @@
 // Caches lag behind writes, each kind on its own. A plan from a cache that does not show the last writes yet would
-// repeat them, so a round waits until every write of the round before is visible, for a few seconds at most (an object
-// may come and go between two looks). Pure: caches are given as a function.
+// repeat them, so a round waits until every write of the round before is visible, for a few seconds at most: what is
+// urgent must not wait for a watch that stalls. What has been created is not created again for longer, so that the
+// operator and the API server, once they are busy enough for that, do not make each other busier. Pure: caches are given
+// as a function.
 #pragma once
 
 #include <functional>
@@ -14,7 +16,8 @@ namespace attune::controller {
 
 class Expectations {
  public:
-  static constexpr Duration kWaitMax = std::chrono::seconds(5);
+  static constexpr Duration kWaitMax = std::chrono::seconds(5);         // of a round
+  static constexpr Duration kRememberedMax = std::chrono::seconds(60);  // then the watch may have missed it
 
   // `written`: the object as the server returned it from a create, patch or status write.
   void ExpectWritten(const kube::ResourceType& type, const kube::Json& written, MonotonicTime now);
@@ -22,9 +25,15 @@ class Expectations {
   void ExpectDeleted(const kube::ResourceType& type, const kube::ObjectKey& key, const std::string& uid,
                      MonotonicTime now);
 
-  // The cached object; null when the cache has none of this name. Forgets what is met or too old.
-  using Lookup = std::function<const kube::Json*(const kube::ResourceType& type, const kube::ObjectKey& key)>;
+  struct Seen {
+    const kube::Json* object = nullptr;  // null when the cache has none of this name
+    uint64_t newest_version = 0;         // of any object of the kind, at this moment or before
+  };
+  using Lookup = std::function<Seen(const kube::ResourceType& type, const kube::ObjectKey& key)>;
+  // False while a write is to be waited for. Forgets what is met or too old.
   bool AreMet(const Lookup& lookup, MonotonicTime now);
+  // It was written, and at the last look the cache did not show it.
+  bool IsAwaited(const kube::ResourceType& type, const kube::ObjectKey& key) const;
 
  private:
   struct Expectation {
@@ -33,10 +42,10 @@ class Expectations {
     std::string uid;
     bool deleted = false;
     bool may_be_gone = false;  // it was on its way out when written
-    uint64_t version = 0;      // resourceVersion, at least; numbers grow on every server in use
-    MonotonicTime until;
+    uint64_t version = 0;      // resourceVersion, at least
+    MonotonicTime since;
   };
-  static bool IsMet(const Expectation& expectation, const kube::Json* cached);
+  static bool IsMet(const Expectation& expectation, const Seen& seen);
 
   std::map<std::string, Expectation> open_;  // by kind and key
 };

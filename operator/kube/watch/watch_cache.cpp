@@ -1,5 +1,7 @@
 #include "operator/kube/watch/watch_cache.h"
 
+#include <algorithm>
+
 namespace attune::kube {
 namespace {
 
@@ -37,6 +39,7 @@ void WatchCache::Take(WatchEvent event) {
   {
     std::unique_lock lock(mutex_);
     for (Json& object : event.objects) {
+      newest_version_ = std::max(newest_version_, VersionNumber(object));
       if (event.kind == WatchEvent::Kind::kApplied)
         Put(std::move(object), changes);
       else
@@ -52,7 +55,10 @@ void WatchCache::Replace(std::vector<Json> objects) {
   {
     std::unique_lock lock(mutex_);
     Keys listed;
-    for (const Json& object : objects) listed.insert(KeyOf(object));
+    for (const Json& object : objects) {
+      listed.insert(KeyOf(object));
+      newest_version_ = std::max(newest_version_, VersionNumber(object));
+    }
     std::vector<ObjectKey> missing;
     for (const auto& [key, object] : objects_) {
       if (!listed.contains(key)) missing.push_back(key);
@@ -121,6 +127,11 @@ Snapshot WatchCache::Get(const ObjectKey& key) const {
   std::shared_lock lock(mutex_);
   auto found = objects_.find(key);
   return found == objects_.end() ? nullptr : found->second;
+}
+
+uint64_t WatchCache::newest_version() const {
+  std::shared_lock lock(mutex_);
+  return newest_version_;
 }
 
 std::vector<Snapshot> WatchCache::All() const {

@@ -51,6 +51,9 @@ class WatchCache {
   std::vector<Snapshot> ByLabel(std::string_view value) const;
   std::vector<Snapshot> ByOwner(std::string_view uid) const;  // metadata.ownerReferences[].uid
   size_t size() const;
+  // The newest version of any object so far, also of those that are gone: every earlier write can be seen here, for a
+  // kind's changes come in the order of their versions.
+  uint64_t newest_version() const;
 
  private:
   using Keys = std::set<ObjectKey>;
@@ -68,6 +71,7 @@ class WatchCache {
   std::map<ObjectKey, Snapshot> objects_;
   std::map<std::string, Keys, std::less<>> by_label_, by_owner_;
   bool synced_ = false;
+  uint64_t newest_version_ = 0;
 };
 
 // A projection that keeps apiVersion, kind, the metadata every controller needs (without managedFields and annotations)

@@ -67,18 +67,24 @@ kube::Json Pod(const char* uid, const char* version, bool going = false) {
   return pod;
 }
 
+Expectations::Lookup Shows(const kube::Json* object, uint64_t newest = 0) {
+  return [object, newest](const auto&, const auto&) { return Expectations::Seen{object, newest}; };
+}
+
 TEST(ExpectationsTest, AWriteIsMetWhenTheCacheShowsItOrSomethingNewer) {
   const MonotonicTime now{seconds(100)};
-  const auto met = [&](const kube::Json* cached) {
+  const auto met = [&](const kube::Json* cached, uint64_t newest) {
     Expectations expectations;
     expectations.ExpectWritten(kube::kPods, Pod("u", "10"), now);
-    return expectations.AreMet([&](const auto&, const auto&) { return cached; }, now);
+    return expectations.AreMet(Shows(cached, newest), now);
   };
   const kube::Json older = Pod("u", "9"), same = Pod("u", "10"), newer = Pod("v", "100");
-  EXPECT_FALSE(met(nullptr));
-  EXPECT_FALSE(met(&older));
-  EXPECT_TRUE(met(&same));
-  EXPECT_TRUE(met(&newer)) << "a successor";
+  EXPECT_FALSE(met(nullptr, 0));
+  EXPECT_FALSE(met(&older, 9));
+  EXPECT_TRUE(met(&same, 10));
+  EXPECT_TRUE(met(&newer, 100)) << "a successor";
+  EXPECT_FALSE(met(nullptr, 9)) << "the cache has not come so far";
+  EXPECT_TRUE(met(nullptr, 10)) << "it has come and gone between two looks";
 }
 
 TEST(ExpectationsTest, ADeletionIsMetWhenTheObjectIsGoneGoingOrReplaced) {
@@ -86,7 +92,7 @@ TEST(ExpectationsTest, ADeletionIsMetWhenTheObjectIsGoneGoingOrReplaced) {
   const auto met = [&](const kube::Json* cached) {
     Expectations expectations;
     expectations.ExpectDeleted(kube::kPods, {"n", "p"}, "u", now);
-    return expectations.AreMet([&](const auto&, const auto&) { return cached; }, now);
+    return expectations.AreMet(Shows(cached, 1000), now);
   };
   const kube::Json there = Pod("u", "9"), going = Pod("u", "11", true), successor = Pod("v", "12");
   EXPECT_TRUE(met(nullptr));
@@ -95,13 +101,25 @@ TEST(ExpectationsTest, ADeletionIsMetWhenTheObjectIsGoneGoingOrReplaced) {
   EXPECT_TRUE(met(&successor));
 }
 
-TEST(ExpectationsTest, NothingIsWaitedForLongerThanTheBound) {
+TEST(ExpectationsTest, NoRoundWaitsLongerThanTheBoundAndWhatWasCreatedIsRememberedBeyondIt) {
+  const MonotonicTime now{seconds(100)};
+  Expectations expectations;
+  const kube::ObjectKey key{"n", "p"};
+  expectations.ExpectWritten(kube::kPods, Pod("u", "10"), now);
+  EXPECT_FALSE(expectations.AreMet(Shows(nullptr), now + Expectations::kWaitMax - seconds(1)));
+  EXPECT_TRUE(expectations.AreMet(Shows(nullptr), now + Expectations::kWaitMax));
+  EXPECT_TRUE(expectations.IsAwaited(kube::kPods, key)) << "a busy API server is not asked for it again";
+  EXPECT_FALSE(expectations.IsAwaited(kube::kServices, key));
+  EXPECT_TRUE(expectations.AreMet(Shows(nullptr), now + Expectations::kRememberedMax));
+  EXPECT_FALSE(expectations.IsAwaited(kube::kPods, key)) << "its deletion may have been missed";
+}
+
+TEST(ExpectationsTest, WhatHasComeAndGoneMayBeCreatedAgainAtOnce) {
   const MonotonicTime now{seconds(100)};
   Expectations expectations;
   expectations.ExpectWritten(kube::kPods, Pod("u", "10"), now);
-  const auto nothing = [](const auto&, const auto&) -> const kube::Json* { return nullptr; };
-  EXPECT_FALSE(expectations.AreMet(nothing, now + Expectations::kWaitMax - seconds(1)));
-  EXPECT_TRUE(expectations.AreMet(nothing, now + Expectations::kWaitMax));
+  EXPECT_TRUE(expectations.AreMet(Shows(nullptr, 12), now));
+  EXPECT_FALSE(expectations.IsAwaited(kube::kPods, {"n", "p"}));
 }
 
 }  // namespace
