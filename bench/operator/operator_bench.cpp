@@ -1,0 +1,278 @@
+// The operator with many jobs: how long until all run, what it asks of the API server, what it takes of memory and CPU,
+// and how soon it acts after a policy has changed and after its own start. The API server is in this process and so is
+// what plays the kubelets, so times and CPU contain both: they are above what the operator alone takes.
+//   bench_operator --jobs 1000 --workers 9
+#include <malloc.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <deque>
+#include <functional>
+#include <thread>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/mutex.h"
+#include "bench/operator/counting_api.h"
+#include "operator/api/training_job.h"
+#include "operator/controller/execute/operator.h"
+#include "operator/controller/observe/observed.h"
+#include "operator/kube/watch/watch_cache.h"
+#include "operator/local/api/memory_api.h"
+#include "proto/contract.h"
+
+namespace attune::bench {
+namespace {
+
+using kube::Json;
+
+constexpr char kNamespace[] = "bench";
+constexpr Duration kGiveUpAfter = std::chrono::minutes(10);
+
+Json Job(int number, int workers) {
+  const Json container = {{"name", "worker"},
+                          {"image", "x"},
+                          {"command", Json::array({"train"})},
+                          {"resources", {{"requests", {{"cpu", "1"}, {"memory", "1Gi"}}}}}};
+  return {
+      {"apiVersion", "attune.dev/v1alpha1"},
+      {"kind", "TrainingJob"},
+      {"metadata", {{"name", "job-" + std::to_string(number)}, {"namespace", kNamespace}}},
+      {"spec",
+       {{"goal", {{"epochs", 1}}},
+        {"servers", {{"replicas", 1}}},
+        {"workers", {{"replicas", workers}, {"template", {{"spec", {{"containers", Json::array({container})}}}}}}}}}};
+}
+
+// Read by hand: a whole job is dear to parse, and this is asked of all of them again and again.
+bool IsReady(const Json& job) {
+  const Json& conditions = kube::At(job, {"status", "conditions"});
+  return conditions.is_array() && std::ranges::any_of(conditions, [](const Json& condition) {
+           return kube::StringAt(condition, {"type"}) == api::kReady && kube::StringAt(condition, {"status"}) == "True";
+         });
+}
+
+// Marks every pod as running as soon as it is there, and lets go of those that are deleted.
+class Kubelets {
+ public:
+  explicit Kubelets(kube::Api& api) : api_(api), thread_([this] { Run(); }) {
+    const auto list = api_.List(kube::kPods, {}, {});
+    ATTUNE_CHECK(list.ok());
+    kube::WatchOptions options;
+    options.resource_version = list->resource_version;
+    auto watch = api_.StartWatch(kube::kPods, options, [this](kube::WatchSignal signal) {
+      if (signal.kind != kube::WatchSignal::Kind::kAdded) return;
+      const MutexLock lock(mutex_);
+      created_.push_back(std::move(signal.object));
+      changed_.NotifyAll();
+    });
+    ATTUNE_CHECK(watch.ok());
+    watch_ = *std::move(watch);
+  }
+  ~Kubelets() {
+    watch_.reset();
+    {
+      const MutexLock lock(mutex_);
+      stopping_ = true;
+      changed_.NotifyAll();
+    }
+    thread_.join();
+  }
+
+ private:
+  void Run() {
+    while (true) {
+      std::deque<Json> pods;
+      {
+        const MutexLock lock(mutex_);
+        changed_.WaitFor(mutex_, std::chrono::milliseconds(100),
+                         [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !created_.empty(); });
+        if (stopping_) return;
+        pods.swap(created_);
+      }
+      for (const Json& pod : pods) Start(pod);
+    }
+  }
+  void Start(const Json& pod) {
+    const std::string role(kube::Label(pod, contract::kLabelRole));
+    const Json status = {
+        {"phase", "Running"},
+        {"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})},
+        {"containerStatuses", Json::array({{{"name", role}, {"state", {{"running", Json::object()}}}}})}};
+    [[maybe_unused]] const auto started =
+        api_.Patch(kube::kPods, kube::KeyOf(pod), kube::PatchType::kMerge, {{"status", status}}, "status", {});
+  }
+
+  kube::Api& api_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::deque<Json> created_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<kube::Watch> watch_;
+  std::thread thread_;
+};
+
+double CpuSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+// Bytes that are allocated.
+double HeapBytes() { return static_cast<double>(mallinfo2().uordblks); }
+
+class Bench {
+ public:
+  Bench(int jobs, int workers) : jobs_(jobs), workers_(workers) { Start(); }
+  ~Bench() {
+    operator_.reset();
+    kubelets_.reset();
+  }
+
+  void Run() {
+    AllRun();
+    MemoryOfPods();
+    Idle();
+    PolicyChanges();
+    Restart();
+  }
+
+ private:
+  void Start() {
+    controller::OperatorOptions options;
+    options.telemetry_listen = "127.0.0.1:0";
+    options.begin_unheard_after = Duration::zero();  // these servers have no sidecars
+    auto started = controller::Operator::Start(options, counted_, time_);
+    ATTUNE_CHECK(started.ok());
+    operator_ = *std::move(started);
+    ATTUNE_CHECK(operator_->Lead().ok());
+  }
+
+  // Seconds until then.
+  double Await(const char* what, const std::function<bool()>& condition) {
+    const MonotonicTime begin = time_.Now();
+    while (!condition()) {
+      if (time_.Now() - begin > kGiveUpAfter) {
+        std::printf("%s: not within %.0f s\n", what, Seconds(kGiveUpAfter));
+        std::exit(1);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return Seconds(time_.Now() - begin);
+  }
+  int Count(const std::function<bool(const Json&)>& condition) {
+    const auto jobs = api_.List(kube::kTrainingJobs, {.name_space = kNamespace}, {});
+    ATTUNE_CHECK(jobs.ok());
+    return static_cast<int>(std::ranges::count_if(jobs->items, condition));
+  }
+  static void Report(const char* what, double value, const char* unit, const char* goal, bool met) {
+    std::printf("%-62s %10.2f %-14s goal %s: %s\n", what, value, unit, goal, met ? "met" : "MISSED");
+    std::fflush(stdout);
+  }
+
+  void AllRun() {
+    const double cpu = CpuSeconds();
+    const MonotonicTime begin = time_.Now();
+    for (int i = 0; i < jobs_; ++i) ATTUNE_CHECK(api_.Create(kube::kTrainingJobs, Job(i, workers_), {}).ok());
+    Await("all jobs ready", [&] { return Count(IsReady) == jobs_; });
+    const double seconds = Seconds(time_.Now() - begin);
+    Report("all jobs ready after", seconds, "s", "<= 90 (1,000 x 10 pods)", seconds <= 90);
+    const double acts = static_cast<double>(jobs_) * (workers_ + 1) / (CpuSeconds() - cpu);
+    Report("pods made, per second of this process' CPU", acts, "pods/s", ">= 100", acts >= 100);
+    int calls = 0;
+    for (const auto& [what, count] : counted_.calls()) {
+      calls += what.starts_with("watch") || what.starts_with("list") ? 0 : count;
+      if (count >= jobs_ / 2) std::printf("    %-40s %.2f a job\n", what.c_str(), 1.0 * count / jobs_);
+    }
+    Report("API requests a job until it is ready", 1.0 * calls / jobs_, "", "<= 40", calls <= 40 * jobs_);
+  }
+
+  void MemoryOfPods() {
+    const auto pods = api_.List(kube::kPods, {.name_space = kNamespace}, {});
+    ATTUNE_CHECK(pods.ok());
+    kube::WatchCache cache({.project = [](Json pod) { return controller::ProjectPod(pod); },
+                            .index_label = contract::kLabelJob,
+                            .on_change = {}});
+    const double before = HeapBytes();
+    cache.Take({kube::WatchEvent::Kind::kReplaced, std::vector<Json>(pods->items)});
+    const double each = (HeapBytes() - before) / static_cast<double>(pods->items.size()) / 1024;
+    Report("memory of a cached pod", each, "KiB", "<= 8", each <= 8);
+  }
+
+  void Idle() {
+    std::this_thread::sleep_for(std::chrono::seconds(15));  // what was due is done
+    const double cpu = CpuSeconds();
+    std::this_thread::sleep_for(std::chrono::seconds(20));
+    const double cores = (CpuSeconds() - cpu) / 20;
+    Report("CPU of an idle operator", cores, "cores", "< 0.05", cores < 0.05);
+  }
+
+  void PolicyChanges() {
+    Json policy = {{"apiVersion", "attune.dev/v1alpha1"},
+                   {"kind", "ClusterTuningPolicy"},
+                   {"metadata", {{"name", "fewer"}}},
+                   {"spec", {{"knobs", {{"workers", {{"max", workers_ - 1}}}}}, {"onViolation", "ShrinkNow"}}}};
+    ATTUNE_CHECK(api_.Create(kube::kClusterTuningPolicies, policy, {}).ok());
+    const double seconds = Await("the policy in effect", [&] {
+      return Count([&](const Json& job) {
+               return kube::IntegerAt(job, {"spec", "workers", "replicas"}) == workers_ - 1;
+             }) == jobs_;
+    });
+    Report("a policy is in effect on all jobs after", seconds, "s", "< 5 (1,000 jobs)", seconds < 5);
+    ATTUNE_CHECK(api_.Delete(kube::kClusterTuningPolicies, {"", "fewer"}, {}, {}).ok());
+  }
+
+  void Restart() {
+    operator_.reset();
+    const kube::ObjectKey lost{kNamespace, "job-0-worker-0"};
+    const auto before = api_.Get(kube::kPods, lost, {});
+    ATTUNE_CHECK(before.ok());
+    const Json end = {
+        {"phase", "Failed"},
+        {"containerStatuses",
+         Json::array({{{"name", "worker"}, {"state", {{"running", nullptr}, {"terminated", {{"exitCode", 1}}}}}}})}};
+    ATTUNE_CHECK(api_.Patch(kube::kPods, lost, kube::PatchType::kMerge, {{"status", end}}, "status", {}).ok());
+    const std::string version(kube::ResourceVersion(*api_.Get(kube::kPods, lost, {})));
+    const MonotonicTime begin = time_.Now();
+    Start();
+    Await("the first act", [&] {
+      const auto now = api_.Get(kube::kPods, lost, {});
+      return !now.ok() || kube::ResourceVersion(*now) != version;
+    });
+    const double seconds = Seconds(time_.Now() - begin);
+    Report("start of the operator to its first act", seconds, "s", "< 5 (1,000 jobs)", seconds < 5);
+  }
+
+  const int jobs_, workers_;
+  SystemTime time_;
+  local::MemoryApi api_{time_, {.kinds = {}, .history_max = 1 << 17}};
+  CountingApi counted_{api_};
+  std::unique_ptr<Kubelets> kubelets_ = std::make_unique<Kubelets>(api_);
+  std::unique_ptr<controller::Operator> operator_;
+};
+
+int Main(int argc, char** argv) {
+  CLI::App app{"The operator with many jobs, against an API server in this process."};
+  int jobs = 1000, workers = 9;
+  app.add_option("--jobs", jobs)->capture_default_str()->check(CLI::Range(1, 2000));
+  app.add_option("--workers", workers, "of each job, beside one server")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 9));
+  CLI11_PARSE(app, argc, argv);
+  log::SetLevel(log::Level::kError);
+  std::printf("%d jobs of %d pods\n", jobs, workers + 1);
+  Bench(jobs, workers).Run();
+  return 0;
+}
+
+}  // namespace
+}  // namespace attune::bench
+
+int main(int argc, char** argv) { return attune::bench::Main(argc, argv); }
