@@ -4,11 +4,10 @@
 #include <thread>
 
 #include "base/check.h"
+#include "operator/kube/client/api_connection.h"
 #include "operator/kube/client/api_error.h"
-#include "operator/kube/client/http_transport.h"
 #include "operator/kube/client/piece_queue.h"
 #include "operator/kube/client/resource_path.h"
-#include "operator/kube/client/token_source.h"
 #include "operator/kube/client/watch_stream.h"
 
 namespace attune::kube {
@@ -44,12 +43,13 @@ class RestWatch final : public Watch {
     if (thread_.joinable()) thread_.join();
   }
 
-  Status Start(HttpTransport& transport, const HttpRequest& request, TokenSource& tokens) {
+  Status Start(ApiConnection& connection, HttpRequest request) {
     HttpStreamHandlers handlers;
     handlers.on_head = [this](const HttpHead& head) { answer_.response.head = head; };
     handlers.on_bytes = [this](std::string_view bytes) { return OnBytes(bytes); };
-    handlers.on_end = [this, &tokens](const Status& status) { OnEnd(status, tokens); };
-    ASSIGN_OR_RETURN(stream_, transport.Stream(request, kWatchIdle, std::move(handlers)));
+    handlers.on_end = [this](const Status& status) { OnEnd(status); };
+    ASSIGN_OR_RETURN(stream_,
+                     connection.Stream(std::move(request), CallOptions().timeout, kWatchIdle, std::move(handlers)));
     thread_ = std::thread([this] { Deliver(); });
     return OkStatus();
   }
@@ -64,7 +64,7 @@ class RestWatch final : public Watch {
       return false;
     });
   }
-  void OnEnd(const Status& status, TokenSource& tokens) {
+  void OnEnd(const Status& status) {
     if (splitter_.too_long()) {
       queue_.End(Error(StatusCode::kResourceExhausted, "watching " + type_.plural + ": an event is larger than " +
                                                            std::to_string(kWatchLineBytesMax) + " bytes"));
@@ -73,7 +73,6 @@ class RestWatch final : public Watch {
                        "watching " + type_.plural + ": events come faster than they are handled; watch again"));
     } else if (answer_.response.head.status != 0 && !answer_.ok()) {
       refused_ = true;
-      if (answer_.response.head.status == 401) tokens.Invalidate();
       queue_.End(ToStatus(answer_.response, "watching " + type_.plural));
     } else {
       queue_.End(status.ok() ? status : Annotate(status, "watching " + type_.plural));
@@ -121,8 +120,11 @@ constexpr char kJsonType[] = "application/json";
 
 class RestApi final : public Api {
  public:
-  RestApi(const ClientConfig& config, std::unique_ptr<HttpTransport> transport)
-      : tokens_(config.token, config.token_file, time_), transport_(std::move(transport)) {}
+  static StatusOr<std::unique_ptr<Api>> Make(const ClientConfig& config) {
+    auto api = std::make_unique<RestApi>();
+    ASSIGN_OR_RETURN(api->connection_, ApiConnection::Make(config, api->time_));
+    return api;
+  }
 
   StatusOr<Json> Get(const ResourceType& type, const ObjectKey& key, const CallOptions& call) override {
     return GetSubresource(type, key, "", call);
@@ -201,7 +203,7 @@ class RestApi final : public Api {
     if (options.grace_period_seconds) body["gracePeriodSeconds"] = *options.grace_period_seconds;
     HttpRequest request{.method = "DELETE", .path = path, .body = body.dump(), .content_type = kJsonType};
     std::string doing = Doing("deleting", type, key);
-    ASSIGN_OR_RETURN(HttpResponse response, SendAuthorized(std::move(request), call.timeout, kObjectBytesMax, doing));
+    ASSIGN_OR_RETURN(HttpResponse response, Send(std::move(request), call.timeout, kObjectBytesMax, doing));
     return ToStatus(response, doing);
   }
 
@@ -215,9 +217,8 @@ class RestApi final : public Api {
                                    {"labelSelector", options.label_selector},
                                    {"fieldSelector", options.field_selector},
                                    {"timeoutSeconds", std::to_string(std::max<int64_t>(seconds, 1))}});
-    ASSIGN_OR_RETURN(request.bearer_token, tokens_.Get());
     auto watch = std::make_unique<RestWatch>(type, std::move(on_signal));
-    RETURN_IF_ERROR(watch->Start(*transport_, request, tokens_));
+    RETURN_IF_ERROR(watch->Start(*connection_, std::move(request)));
     return watch;
   }
 
@@ -233,8 +234,7 @@ class RestApi final : public Api {
     std::string doing = Doing("reading the log of", kPods, pod);
     if (options.follow) return FollowLog(std::move(request), doing, on_text, call);
     // The server counts bytes loosely when it cuts in the middle of a line.
-    ASSIGN_OR_RETURN(HttpResponse response,
-                     SendAuthorized(std::move(request), call.timeout, options.bytes_max + 4096, doing));
+    ASSIGN_OR_RETURN(HttpResponse response, Send(std::move(request), call.timeout, options.bytes_max + 4096, doing));
     RETURN_IF_ERROR(ToStatus(response, doing));
     if (!response.body.empty()) on_text(response.body);
     return OkStatus();
@@ -248,21 +248,15 @@ class RestApi final : public Api {
     return text;
   }
 
-  // Sends with the current token; once more with a token read afresh when the server refuses it.
-  StatusOr<HttpResponse> SendAuthorized(HttpRequest request, Duration timeout, uint64_t bytes_max,
-                                        std::string_view doing) {
-    MonotonicTime deadline = time_.Now() + timeout;
-    for (bool second = false;; second = true) {
-      ASSIGN_OR_RETURN(request.bearer_token, tokens_.Get());
-      StatusOr<HttpResponse> response = transport_->Send(request, deadline - time_.Now(), bytes_max);
-      if (!response.ok()) return Annotate(response.status(), doing);
-      if (response->head.status != 401 || second || !tokens_.Invalidate()) return response;
-    }
+  StatusOr<HttpResponse> Send(HttpRequest request, Duration timeout, uint64_t bytes_max, std::string_view doing) {
+    StatusOr<HttpResponse> response = connection_->Send(std::move(request), timeout, bytes_max);
+    if (!response.ok()) return Annotate(response.status(), doing);
+    return response;
   }
 
   StatusOr<Json> SendForObject(HttpRequest request, const std::string& doing, const CallOptions& call,
                                bool is_apply = false) {
-    ASSIGN_OR_RETURN(HttpResponse response, SendAuthorized(std::move(request), call.timeout, kObjectBytesMax, doing));
+    ASSIGN_OR_RETURN(HttpResponse response, Send(std::move(request), call.timeout, kObjectBytesMax, doing));
     RETURN_IF_ERROR(ToStatus(response, doing, is_apply));
     return ParseObject(response.body, doing);
   }
@@ -290,8 +284,7 @@ class RestApi final : public Api {
                                      {"continue", next},
                                      {"labelSelector", options.label_selector},
                                      {"fieldSelector", options.field_selector}});
-      ASSIGN_OR_RETURN(HttpResponse response,
-                       SendAuthorized(std::move(request), deadline - time_.Now(), kPageBytesMax, doing));
+      ASSIGN_OR_RETURN(HttpResponse response, Send(std::move(request), deadline - time_.Now(), kPageBytesMax, doing));
       RETURN_IF_ERROR(ToStatus(response, doing));
       bytes += response.body.size();
       if (bytes > kListBytesMax) {
@@ -315,7 +308,6 @@ class RestApi final : public Api {
   Status FollowLog(HttpRequest request, const std::string& doing, const std::function<bool(std::string_view)>& on_text,
                    const CallOptions& call) {
     MonotonicTime deadline = time_.Now() + call.timeout;
-    ASSIGN_OR_RETURN(request.bearer_token, tokens_.Get());
     PieceQueue queue;
     StreamAnswer answer;
     HttpStreamHandlers handlers;
@@ -328,7 +320,8 @@ class RestApi final : public Api {
       queue.End(refused ? ToStatus(answer.response, doing) : status);
     };
     // A container may be silent for as long as the caller is willing to wait.
-    ASSIGN_OR_RETURN(auto stream, transport_->Stream(request, call.timeout + kWatchIdle, std::move(handlers)));
+    ASSIGN_OR_RETURN(auto stream, connection_->Stream(std::move(request), call.timeout, call.timeout + kWatchIdle,
+                                                      std::move(handlers)));
     while (std::optional<std::string> text = queue.Pop(deadline)) {
       if (!on_text(*text)) return OkStatus();
     }
@@ -338,20 +331,13 @@ class RestApi final : public Api {
   }
 
   SystemTime time_;
-  TokenSource tokens_;
-  const std::unique_ptr<HttpTransport> transport_;
+  std::unique_ptr<ApiConnection> connection_;  // set by Make
 };
 
 }  // namespace
 
 void InitializeHttp() { StartHttpThreads(); }
 
-StatusOr<std::unique_ptr<Api>> MakeRestApi(const ClientConfig& config) {
-  ASSIGN_OR_RETURN(auto transport, HttpTransport::Make({.server = config.server,
-                                                        .ca_pem = config.ca_pem,
-                                                        .client_certificate_pem = config.client_certificate_pem,
-                                                        .client_key_pem = config.client_key_pem}));
-  return std::make_unique<RestApi>(config, std::move(transport));
-}
+StatusOr<std::unique_ptr<Api>> MakeRestApi(const ClientConfig& config) { return RestApi::Make(config); }
 
 }  // namespace attune::kube

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/os/file.h"
-#include "operator/kube/client/kubeconfig.h"
+#include "operator/kube/base64.h"
 #include "operator/local/api/kinds.h"
 #include "operator/local/containers/private_directory.h"
 

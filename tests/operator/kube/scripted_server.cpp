@@ -43,7 +43,7 @@ std::string WithSpaces(std::string headers) {
 
 }  // namespace
 
-TestCertificate MakeTestCertificate() {
+TestCertificate MakeTestCertificate(const char* names, const char* common_name) {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* certificate = X509_new();
   X509_set_version(certificate, 2);
@@ -52,10 +52,10 @@ TestCertificate MakeTestCertificate() {
   X509_gmtime_adj(X509_getm_notAfter(certificate), 3600);
   X509_set_pubkey(certificate, key);
   X509_NAME* name = X509_get_subject_name(certificate);
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>("test"), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(common_name), -1, -1, 0);
   X509_set_issuer_name(certificate, name);
   for (auto [extension, value] :
-       {std::pair{NID_basic_constraints, "critical,CA:TRUE"}, {NID_subject_alt_name, "IP:127.0.0.1"}}) {
+       {std::pair{NID_basic_constraints, "critical,CA:TRUE"}, {NID_subject_alt_name, names}}) {
     X509_EXTENSION* made = X509V3_EXT_conf_nid(nullptr, nullptr, extension, value);
     X509_add_ext(certificate, made, -1);
     X509_EXTENSION_free(made);
@@ -107,7 +107,8 @@ bool ScriptedServer::Exchange::WaitForClientClose() {
   return poll(&waiting, 1, 20'000) == 1;
 }
 
-ScriptedServer::ScriptedServer(Script script, const TestCertificate* certificate) : script_(std::move(script)) {
+ScriptedServer::ScriptedServer(Script script, const TestCertificate* certificate, bool clients)
+    : script_(std::move(script)) {
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL writes to sockets without asking for silence
   if (certificate != nullptr) {
     tls_ = SSL_CTX_new(TLS_server_method());
@@ -121,6 +122,7 @@ ScriptedServer::ScriptedServer(Script script, const TestCertificate* certificate
     SSL_CTX_use_PrivateKey(tls_, key);
     EVP_PKEY_free(key);
     BIO_free(text);
+    if (clients) SSL_CTX_set_verify(tls_, SSL_VERIFY_PEER, [](int, X509_STORE_CTX*) { return 1; });
   }
   listener_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in place{.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}};
@@ -143,6 +145,17 @@ ScriptedServer::~ScriptedServer() {
   for (std::thread& thread : threads_) thread.join();
   close(listener_);
   if (tls_ != nullptr) SSL_CTX_free(tls_);
+}
+
+void ScriptedServer::DescribeClient(Exchange& exchange) {
+  if (exchange.tls_ == nullptr) return;
+  if (const char* name = SSL_get_servername(exchange.tls_, TLSEXT_NAMETYPE_host_name)) exchange.server_name = name;
+  if (X509* shown = SSL_get1_peer_certificate(exchange.tls_)) {
+    char name[64] = "";
+    X509_NAME_get_text_by_NID(X509_get_subject_name(shown), NID_commonName, name, sizeof name);
+    exchange.client_certificate = name;
+    X509_free(shown);
+  }
 }
 
 void ScriptedServer::Accept() {
@@ -168,6 +181,7 @@ void ScriptedServer::Serve(int socket) {
   std::string buffer;
   while (usable) {
     Exchange exchange(socket, tls);
+    DescribeClient(exchange);
     if (!ReadRequest(exchange, buffer)) break;
     ++requests_;
     script_(exchange);

@@ -16,11 +16,11 @@ struct ssl_ctx_st;
 
 namespace attune::kube {
 
-// A self-signed certificate for 127.0.0.1 that is its own authority.
+// A self-signed certificate that is its own authority. `names` as OpenSSL writes them: "IP:127.0.0.1,DNS:a.example".
 struct TestCertificate {
   std::string certificate_pem, key_pem;
 };
-TestCertificate MakeTestCertificate();
+TestCertificate MakeTestCertificate(const char* names = "IP:127.0.0.1", const char* common_name = "test");
 
 class ScriptedServer {
  public:
@@ -28,6 +28,8 @@ class ScriptedServer {
    public:
     Exchange(int socket, ssl_st* tls) : socket_(socket), tls_(tls) {}
     std::string method, target, headers, body;
+    std::string server_name;         // that the client asked for in its TLS handshake
+    std::string client_certificate;  // common name of the client's; "" = it has shown none
     bool HasHeader(std::string_view line) const {
       return headers.find("\r\n" + std::string(line) + "\r\n") != std::string::npos;
     }
@@ -53,7 +55,8 @@ class ScriptedServer {
   using Script = std::function<void(Exchange&)>;
 
   // `script` is called on a thread per connection. With a certificate the server speaks TLS.
-  explicit ScriptedServer(Script script, const TestCertificate* certificate = nullptr);
+  // With `clients` it asks for a certificate of theirs, and takes any.
+  explicit ScriptedServer(Script script, const TestCertificate* certificate = nullptr, bool clients = false);
   ~ScriptedServer();
   std::string address() const {
     return (tls_ != nullptr ? "https://127.0.0.1:" : "http://127.0.0.1:") + std::to_string(port_);
@@ -65,6 +68,7 @@ class ScriptedServer {
  private:
   void Accept();
   void Serve(int socket);
+  static void DescribeClient(Exchange& exchange);
   bool ReadRequest(Exchange& exchange, std::string& buffer);
 
   Script script_;

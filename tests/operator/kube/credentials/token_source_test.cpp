@@ -1,4 +1,4 @@
-#include "operator/kube/client/token_source.h"
+#include "operator/kube/credentials/token_source.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "operator/kube/client/token_source.h"
+#include "operator/kube/credentials/token_source.h"
 
 #include <algorithm>
 
@@ -11,7 +11,9 @@ namespace {
 constexpr auto kReadEvery = std::chrono::seconds(60);
 constexpr uint64_t kTokenBytesMax = 64 << 10;
 
-StatusOr<std::string> Trimmed(std::string_view text, std::string_view where) {
+}  // namespace
+
+StatusOr<std::string> CheckedToken(std::string_view text, std::string_view where) {
   constexpr char kSpace[] = " \t\r\n";
   size_t begin = text.find_first_not_of(kSpace);
   if (begin == std::string_view::npos) return std::string();
@@ -24,18 +26,16 @@ StatusOr<std::string> Trimmed(std::string_view text, std::string_view where) {
   return std::string(text);
 }
 
-}  // namespace
-
 TokenSource::TokenSource(std::string token, std::string token_file, const TimeSource& time)
     : token_file_(std::move(token_file)), time_(time), token_(std::move(token)) {}
 
 StatusOr<std::string> TokenSource::Get() {
   const MutexLock lock(mutex_);
-  if (token_file_.empty()) return Trimmed(token_, "credentials");
+  if (token_file_.empty()) return CheckedToken(token_, "credentials");
   MonotonicTime now = time_.Now();
   if (is_fresh_ && now - read_at_ < kReadEvery) return token_;
   StatusOr<std::string> text = ReadFile(token_file_, kTokenBytesMax);
-  if (text.ok()) text = Trimmed(*text, token_file_);
+  if (text.ok()) text = CheckedToken(*text, token_file_);
   if (text.ok() && text->empty()) text = Error(StatusCode::kNotFound, "token file " + token_file_ + " is empty");
   if (!text.ok()) {
     if (token_.empty()) return Annotate(text.status(), "reading the service-account token");

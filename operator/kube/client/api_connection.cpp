@@ -1,0 +1,67 @@
+#include "operator/kube/client/api_connection.h"
+
+#include <utility>
+
+namespace attune::kube {
+namespace {
+
+constexpr int kUnauthorized = 401;
+
+}  // namespace
+
+ApiConnection::ApiConnection(HttpTarget target, std::unique_ptr<CredentialSource> credentials, const TimeSource& time)
+    : time_(time), credentials_(std::move(credentials)), target_(std::move(target)) {}
+
+StatusOr<std::unique_ptr<ApiConnection>> ApiConnection::Make(const ClientConfig& config, const TimeSource& time) {
+  HttpTarget target{.server = config.server,
+                    .ca_pem = config.ca_pem,
+                    .client_certificate_pem = config.client_certificate_pem,
+                    .client_key_pem = config.client_key_pem};
+  ASSIGN_OR_RETURN(std::shared_ptr<HttpTransport> transport, HttpTransport::Make(target));
+  std::unique_ptr<ApiConnection> made(new ApiConnection(std::move(target), MakeCredentialSource(config, time), time));
+  const MutexLock lock(made->mutex_);
+  made->transport_ = std::move(transport);
+  return made;
+}
+
+StatusOr<HttpResponse> ApiConnection::Send(HttpRequest request, Duration timeout, uint64_t body_bytes_max) {
+  const MonotonicTime deadline = time_.Now() + timeout;
+  for (bool is_refused = false;;) {
+    ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get(deadline));
+    ASSIGN_OR_RETURN(const std::shared_ptr<HttpTransport> transport, TransportFor(credentials));
+    request.bearer_token = credentials.token;
+    StatusOr<HttpResponse> response = transport->Send(request, deadline - time_.Now(), body_bytes_max);
+    if (!response.ok() || response->head.status != kUnauthorized) return response;
+    const bool is_worth_repeating = credentials_->Refused(credentials.number);
+    if (!is_worth_repeating || std::exchange(is_refused, true)) return response;
+  }
+}
+
+StatusOr<std::unique_ptr<HttpStream>> ApiConnection::Stream(HttpRequest request, Duration timeout,
+                                                            Duration idle_timeout, HttpStreamHandlers handlers) {
+  ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get(time_.Now() + timeout));
+  ASSIGN_OR_RETURN(const std::shared_ptr<HttpTransport> transport, TransportFor(credentials));
+  request.bearer_token = credentials.token;
+  handlers.on_head = [this, number = credentials.number, next = std::move(handlers.on_head)](const HttpHead& head) {
+    if (head.status == kUnauthorized) credentials_->Refused(number);
+    next(head);
+  };
+  return transport->Stream(request, idle_timeout, std::move(handlers));
+}
+
+StatusOr<std::shared_ptr<HttpTransport>> ApiConnection::TransportFor(const Credentials& credentials) {
+  std::shared_ptr<HttpTransport> before;  // destroyed without the lock: it waits for calls that were given up
+  const MutexLock lock(mutex_);
+  if (credentials.certificate_pem == target_.client_certificate_pem && credentials.key_pem == target_.client_key_pem) {
+    return transport_;
+  }
+  HttpTarget renewed = target_;
+  renewed.client_certificate_pem = credentials.certificate_pem;
+  renewed.client_key_pem = credentials.key_pem;
+  ASSIGN_OR_RETURN(std::shared_ptr<HttpTransport> transport, HttpTransport::Make(renewed));
+  target_ = std::move(renewed);
+  before = std::exchange(transport_, std::move(transport));  // calls in flight keep it until they end
+  return transport_;
+}
+
+}  // namespace attune::kube

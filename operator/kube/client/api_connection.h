@@ -1,0 +1,39 @@
+// HTTP to an API server in the name of a client: every request carries its credentials, and is repeated once when they
+// were refused (401). Thread-safe.
+#pragma once
+
+#include <memory>
+
+#include "base/mutex.h"
+#include "base/status.h"
+#include "base/time_source.h"
+#include "operator/kube/client/http_transport.h"
+#include "operator/kube/credentials/credential_source.h"
+
+namespace attune::kube {
+
+class ApiConnection {
+ public:
+  // InvalidArgument when the configuration cannot be used. `time` must outlive it.
+  static StatusOr<std::unique_ptr<ApiConnection>> Make(const ClientConfig& config, const TimeSource& time);
+
+  // One call. `timeout` covers everything: credentials that have to be obtained, and the repetition.
+  StatusOr<HttpResponse> Send(HttpRequest request, Duration timeout, uint64_t body_bytes_max);
+
+  // An answer without end. `timeout` is for credentials alone. The connection must outlive the stream.
+  StatusOr<std::unique_ptr<HttpStream>> Stream(HttpRequest request, Duration timeout, Duration idle_timeout,
+                                               HttpStreamHandlers handlers);
+
+ private:
+  ApiConnection(HttpTarget target, std::unique_ptr<CredentialSource> credentials, const TimeSource& time);
+  // The transport for these credentials: connections that were made with another client certificate are of no use.
+  StatusOr<std::shared_ptr<HttpTransport>> TransportFor(const Credentials& credentials);
+
+  const TimeSource& time_;
+  const std::unique_ptr<CredentialSource> credentials_;
+  Mutex mutex_;
+  HttpTarget target_ ABSL_GUARDED_BY(mutex_);  // with the certificate of transport_
+  std::shared_ptr<HttpTransport> transport_ ABSL_GUARDED_BY(mutex_);
+};
+
+}  // namespace attune::kube
