@@ -2,12 +2,25 @@
 
 #include <utility>
 
+#include "base/version.h"
+#include "operator/kube/client/impersonation_headers.h"
+
 namespace attune::kube {
 namespace {
 
 constexpr int kUnauthorized = 401;
 
+#if defined(__x86_64__)
+constexpr char kMachine[] = "linux/amd64";
+#elif defined(__aarch64__)
+constexpr char kMachine[] = "linux/arm64";
+#else
+constexpr char kMachine[] = "linux";
+#endif
+
 }  // namespace
+
+std::string UserAgent(const std::string& program) { return program + "/" + kVersion + " (" + kMachine + ")"; }
 
 ApiConnection::ApiConnection(HttpTarget target, std::unique_ptr<CredentialSource> credentials, const TimeSource& time)
     : time_(time), credentials_(std::move(credentials)), target_(std::move(target)) {}
@@ -16,7 +29,11 @@ StatusOr<std::unique_ptr<ApiConnection>> ApiConnection::Make(const ClientConfig&
   HttpTarget target{.server = config.server,
                     .ca_pem = config.ca_pem,
                     .client_certificate_pem = config.client_certificate_pem,
-                    .client_key_pem = config.client_key_pem};
+                    .client_key_pem = config.client_key_pem,
+                    .tls_server_name = config.tls_server_name,
+                    .proxy_url = config.proxy_url,
+                    .user_agent = UserAgent(config.program),
+                    .headers = ImpersonationHeaders(config.impersonation)};
   ASSIGN_OR_RETURN(std::shared_ptr<HttpTransport> transport, HttpTransport::Make(target));
   std::unique_ptr<ApiConnection> made(new ApiConnection(std::move(target), MakeCredentialSource(config, time), time));
   const MutexLock lock(made->mutex_);

@@ -36,4 +36,7 @@ class ApiConnection {
   std::shared_ptr<HttpTransport> transport_ ABSL_GUARDED_BY(mutex_);
 };
 
+// "attune-operator/0.9.0 (linux/amd64)", as Kubernetes' own clients call themselves.
+std::string UserAgent(const std::string& program);
+
 }  // namespace attune::kube

@@ -40,6 +40,10 @@ Status ConnectStatus(const HttpFailure& failure, std::string_view server) {
 
 Status ToStatus(const HttpFailure& failure, std::string_view server) {
   if (failure.code >= kOpenSslCodeMin) return TlsStatus(failure, server);
+  if (Contains(failure.what, "proxy")) {
+    return AtServer(StatusCode::kUnavailable, server, "its proxy does not lead there (" + failure.what + ")",
+                    "check proxy-url of the kubeconfig, else HTTPS_PROXY and NO_PROXY");
+  }
   switch (failure.code) {
     case ECANCELED:
       return Error(StatusCode::kCancelled,

@@ -4,9 +4,6 @@
 #define _TURN_OFF_PLATFORM_STRING
 #include <cpprest/astreambuf.h>
 #include <cpprest/http_client.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-#include <openssl/x509.h>
 #include <pplx/threadpool.h>
 
 #include <boost/asio/ssl.hpp>
@@ -15,7 +12,6 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/version.h"
 #include "operator/kube/client/call_gate.h"
 #include "operator/kube/client/http_failure.h"
 
@@ -90,55 +86,23 @@ Concurrency::streams::ostream MakeSinkStream(Sink::OnBytes on_bytes) {
       Concurrency::streams::streambuf<uint8_t>(std::make_shared<Sink>(std::move(on_bytes))));
 }
 
-// Throws what asio throws when a PEM text is unusable.
-void ConfigureTls(boost::asio::ssl::context& context, const HttpTarget& target) {
-  using boost::asio::buffer;
-  SSL_CTX_set_min_proto_version(context.native_handle(), TLS1_2_VERSION);
-  if (!target.ca_pem.empty()) {
-    // Adding an authority alone would leave the system's authorities trusted too.
-    SSL_CTX_set_cert_store(context.native_handle(), X509_STORE_new());
-    context.add_certificate_authority(buffer(target.ca_pem));
-  }
-  if (!target.client_certificate_pem.empty()) {
-    context.use_certificate_chain(buffer(target.client_certificate_pem));
-    context.use_private_key(buffer(target.client_key_pem), boost::asio::ssl::context::pem);
-    if (SSL_CTX_check_private_key(context.native_handle()) != 1) {
-      ERR_clear_error();
-      throw std::runtime_error("the client key does not belong to the client certificate");
-    }
-  }
+// Through a proxy cpprestsdk would ask for port 0 where the address has none.
+web::uri BaseOf(const HttpTarget& target) {
+  const web::uri uri(target.server);
+  if (target.proxy_url.empty() || uri.port() > 0) return uri;
+  return web::uri_builder(uri).set_port(uri.scheme() == "https" ? 443 : 80).to_uri();
 }
 
-Status CheckTarget(const HttpTarget& target) {
-  bool tls = target.server.starts_with("https://");
-  if (!tls && !target.server.starts_with("http://")) {
-    return Error(StatusCode::kInvalidArgument,
-                 "API server address \"" + target.server + "\" must begin with https:// or http://");
-  }
-  if (target.server.find("//[") != std::string::npos) {
-    return Error(StatusCode::kInvalidArgument,
-                 "API server address " + target.server +
-                     ": IPv6 literals are not supported; use a host name that resolves to it");
-  }
-  if (target.client_certificate_pem.empty() != target.client_key_pem.empty()) {
-    return Error(StatusCode::kInvalidArgument,
-                 "credentials for " + target.server + ": a client certificate and its key must be given together");
-  }
-  try {
-    web::uri uri(target.server);
-    if (uri.host().empty()) {
-      return Error(StatusCode::kInvalidArgument, "API server address \"" + target.server + "\" has no host");
-    }
-    if (tls) {
-      boost::asio::ssl::context context(boost::asio::ssl::context::tls_client);
-      ConfigureTls(context, target);
-    }
-  } catch (const std::exception& e) {
-    return Error(StatusCode::kInvalidArgument, "API server " + target.server +
-                                                   ": address or TLS credentials cannot be used (" + e.what() +
-                                                   "); check certificate authority, client certificate and key");
-  }
-  return OkStatus();
+web::web_proxy ProxyOf(const std::string& url) {
+  const web::uri uri(url);
+  const int port = uri.port() > 0 ? uri.port() : 80;
+  web::web_proxy proxy(web::uri_builder().set_scheme("http").set_host(uri.host()).set_port(port).to_uri());
+  const std::string user = uri.user_info();
+  if (user.empty()) return proxy;
+  const size_t colon = std::min(user.find(':'), user.size());
+  proxy.set_credentials(web::credentials(web::uri::decode(user.substr(0, colon)),
+                                         web::uri::decode(user.substr(std::min(colon + 1, user.size())))));
+  return proxy;
 }
 
 http::client::http_client_config MakeConfig(const HttpTarget& target, Duration idle_timeout) {
@@ -146,16 +110,30 @@ http::client::http_client_config MakeConfig(const HttpTarget& target, Duration i
   config.set_max_redirects(0);  // a redirect would carry the credentials to another server
   config.set_timeout(std::chrono::duration_cast<std::chrono::microseconds>(idle_timeout));
   if (target.server.starts_with("https://")) {
+    // Where another name is asked for than that of the address, ConfigureTls sees to it.
+    if (!target.tls_server_name.empty()) config.set_tlsext_sni_enabled(false);
     config.set_ssl_context_callback([target](boost::asio::ssl::context& context) { ConfigureTls(context, target); });
   }
+  if (!target.proxy_url.empty()) config.set_proxy(ProxyOf(target.proxy_url));
   return config;
 }
 
-http::http_request BuildRequest(const HttpRequest& request) {
+// cpprestsdk keeps one value per name and would join several with commas, which changes what they mean: a group called
+// "a, b" instead of two. Values are written as they are, so that the next line can stand within one; this is why
+// CheckTarget refuses line breaks in them.
+void AddHeaders(const HttpTarget& target, http::http_headers& headers) {
+  for (const auto& [name, value] : target.headers) {
+    std::string& lines = headers[name];
+    lines += (lines.empty() ? "" : "\r\n" + name + ": ") + value;
+  }
+}
+
+http::http_request BuildRequest(const HttpRequest& request, const HttpTarget& target) {
   http::http_request built(request.method);
   built.set_request_uri(web::uri(request.path));
-  built.headers().add("User-Agent", std::string("attune/") + kVersion);
+  built.headers().add("User-Agent", target.user_agent);
   built.headers().add("Accept", "application/json, */*");
+  AddHeaders(target, built.headers());
   if (!request.bearer_token.empty()) built.headers().add("Authorization", "Bearer " + request.bearer_token);
   if (!request.content_type.empty()) built.set_body(request.body, request.content_type);
   return built;
@@ -268,7 +246,7 @@ class CpprestTransport final : public HttpTransport {
   explicit CpprestTransport(const HttpTarget& target)
       : target_(target),
         gate_(std::make_shared<CallGate>(kCallsInFlightMax)),
-        unary_(target.server, MakeConfig(target, kUnaryIdleTimeout)) {}
+        unary_(BaseOf(target), MakeConfig(target, kUnaryIdleTimeout)) {}
 
   ~CpprestTransport() override {
     if (!gate_->WaitEmpty(kShutdownTimeout)) {
@@ -311,8 +289,8 @@ class CpprestTransport final : public HttpTransport {
     try {
       // A client of its own per stream: the idle timeout is a property of the client, and streams do not share
       // connections.
-      http::client::http_client client(target_.server, MakeConfig(target_, idle_timeout));
-      http::http_request built = BuildRequest(request);
+      http::client::http_client client(BaseOf(target_), MakeConfig(target_, idle_timeout));
+      http::http_request built = BuildRequest(request, target_);
       built.set_response_stream(MakeSinkStream([state](std::string_view bytes) { return state->OnBytes(bytes); }));
       client.request(built, state->cancel.get_token())
           .then([state](http::http_response response) {
@@ -336,7 +314,7 @@ class CpprestTransport final : public HttpTransport {
   std::shared_ptr<Exchange> Exchanged(const HttpRequest& request, SteadyClock::time_point deadline,
                                       uint64_t body_bytes_max) {
     auto exchange = std::make_shared<Exchange>();
-    http::http_request built = BuildRequest(request);
+    http::http_request built = BuildRequest(request, target_);
     built.set_response_stream(MakeSinkStream([exchange, body_bytes_max](std::string_view bytes) {
       const MutexLock lock(exchange->mutex);
       std::string& body = exchange->response.body;

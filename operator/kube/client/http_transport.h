@@ -14,14 +14,9 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "operator/kube/client/http_target.h"
 
 namespace attune::kube {
-
-struct HttpTarget {
-  std::string server;  // http://host:port or https://host:port, with an optional path prefix
-  std::string ca_pem;  // the only authority trusted; "" = the system's
-  std::string client_certificate_pem, client_key_pem;
-};
 
 struct HttpRequest {
   std::string method;  // GET, POST, PUT, PATCH, DELETE

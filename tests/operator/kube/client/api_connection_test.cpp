@@ -11,6 +11,7 @@
 #include "operator/kube/client/rest_api.h"
 #include "tests/operator/kube/scripted_server.h"
 #include "tests/operator/kube/signal_log.h"
+#include "tests/operator/kube/tunnel_proxy.h"
 
 namespace attune::kube {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Exchange = ScriptedServer::Exchange;
 
 constexpr char kPod[] = R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","namespace":"n"}})";
@@ -133,6 +135,103 @@ TEST(ApiConnectionCredentials, ATokenFileThatIsRotatedIsReadAgainByTheRunningPro
   }
   EXPECT_TRUE(api->Get(kPods, {"n", "a"}).ok());
   std::filesystem::remove(file);
+}
+
+TEST(ApiConnectionHeaders, WhoTheClientIsAndWhomItActsAs) {
+  std::string headers;
+  ScriptedServer server([&](Exchange& e) {
+    headers = e.headers;
+    e.Reply(200, kPod);
+  });
+  ClientConfig config{.server = server.address(), .program = "attune-operator"};
+  config.impersonation = {
+      .user = "jane", .uid = "7", .groups = {"b", "a"}, .extra = {{"Scopes", {"x"}}, {"scopes", {"y"}}}};
+  ASSERT_TRUE(Client(config)->Get(kPods, {"n", "a"}).ok());
+  EXPECT_THAT(headers, HasSubstr("\r\nUser-Agent: attune-operator/"));
+  EXPECT_THAT(headers, HasSubstr("(linux/"));
+  EXPECT_THAT(headers, AllOf(HasSubstr("\r\nImpersonate-User: jane\r\n"), HasSubstr("\r\nImpersonate-Uid: 7\r\n"),
+                             HasSubstr("\r\nImpersonate-Group: b\r\nImpersonate-Group: a\r\n"),
+                             HasSubstr("mpersonate-Extra-Scopes: x\r\n"), HasSubstr("mpersonate-Extra-scopes: y\r\n")));
+}
+
+TEST(ApiConnectionHeaders, LineBreaksInThemAreRefused) {
+  ClientConfig config{.server = "http://127.0.0.1:1"};
+  config.impersonation = {.user = "jane\r\nImpersonate-Group: system:masters"};
+  const Status status = MakeRestApi(config).status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(ToString(status), HasSubstr("header Impersonate-User"));
+}
+
+TEST(ApiConnectionTls, AnotherServerNameIsAskedForAndVerified) {
+  const TestCertificate certificate = MakeTestCertificate("DNS:api.example.com");
+  std::string asked, headers;
+  ScriptedServer server(
+      [&](Exchange& e) {
+        asked = e.server_name;
+        headers = e.headers;
+        e.Reply(200, kPod);
+      },
+      &certificate);
+  ClientConfig config{.server = server.address(), .ca_pem = certificate.certificate_pem};
+  config.tls_server_name = "api.example.com";
+  const auto got = Client(config)->Get(kPods, {"n", "a"});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(asked, "api.example.com");
+  EXPECT_THAT(headers, HasSubstr("\r\nHost: 127.0.0.1:")) << "proxies route by it: it stays the address";
+
+  for (const char* wrong : {"", "other.example.com", "127.0.0.1"}) {
+    config.tls_server_name = wrong;
+    const Status status = Client(config)->Get(kPods, {"n", "a"}).status();
+    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << wrong;
+  }
+  EXPECT_EQ(server.requests(), 1);
+}
+
+TEST(ApiConnectionTls, AnAddressAsServerNameIsVerifiedAsSuch) {
+  const TestCertificate certificate = MakeTestCertificate("IP:10.1.2.3"), other = MakeTestCertificate("IP:10.1.2.3");
+  ScriptedServer server([](Exchange& e) { e.Reply(200, e.server_name.empty() ? kPod : "{}"); }, &certificate);
+  ClientConfig config{.server = server.address(), .ca_pem = certificate.certificate_pem};
+  config.tls_server_name = "10.1.2.3";
+  EXPECT_TRUE(Client(config)->Get(kPods, {"n", "a"}).ok());
+  config.tls_server_name = "10.1.2.4";
+  EXPECT_EQ(Client(config)->Get(kPods, {"n", "a"}).status().code(), StatusCode::kFailedPrecondition);
+  config.tls_server_name = "10.1.2.3";
+  config.ca_pem = other.certificate_pem;
+  EXPECT_EQ(Client(config)->Get(kPods, {"n", "a"}).status().code(), StatusCode::kFailedPrecondition)
+      << "a right name does not make up for an authority that is not trusted";
+}
+
+TEST(ApiConnectionProxy, HttpsGoesThroughATunnelThatTheProxyCannotRead) {
+  const TestCertificate certificate = MakeTestCertificate("DNS:api.attune.test");
+  ScriptedServer server([](Exchange& e) { e.Reply(200, kPod); }, &certificate);
+  TunnelProxy proxy(server.port());
+  ClientConfig config{.server = "https://api.attune.test", .ca_pem = certificate.certificate_pem, .token = "secret"};
+  config.proxy_url = "http://me:p%40ss@127.0.0.1:" + std::to_string(proxy.port());
+  auto api = Client(config);
+  for (int i = 0; i < 3; ++i) {
+    const auto got = api->Get(kPods, {"n", "a"});
+    ASSERT_TRUE(got.ok()) << got.status();
+  }
+  ASSERT_EQ(proxy.Requests().size(), 1U) << "the tunnel is used again";
+  EXPECT_THAT(proxy.Requests()[0], AllOf(HasSubstr("CONNECT api.attune.test:443 HTTP/1.1\r\n"),
+                                         HasSubstr("bWU6cEBzcw=="), Not(HasSubstr("secret"))));
+  SignalLog log;
+  const auto watch = api->StartWatch(kPods, {.resource_version = "5"}, log.Handler());
+  ASSERT_TRUE(watch.ok()) << watch.status();
+  ASSERT_TRUE(log.WaitUntil([](const std::vector<WatchSignal>& signals) { return !signals.empty(); }));
+  EXPECT_EQ(proxy.Requests().size(), 2U) << "streams take it, too";
+}
+
+TEST(ApiConnectionProxy, OneThatIsNotThereIsUnavailable) {
+  int port = 0;
+  {
+    ScriptedServer gone([](Exchange&) {});
+    port = gone.port();
+  }
+  ClientConfig config{.server = "https://api.attune.test:6443"};
+  config.proxy_url = "http://127.0.0.1:" + std::to_string(port);
+  const Status status = Client(config)->Get(kPods, {"n", "a"}).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
 }
 
 }  // namespace
