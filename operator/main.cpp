@@ -22,6 +22,7 @@ struct Flags {
   uint16_t metrics_port = contract::kOperatorMetricsPort;
   uint16_t health_port = contract::kOperatorHealthPort;
   bool release_pods = false;
+  kube::CallLimit calls = kube::kClusterCallLimit;
   controller::OperatorOptions options;
   LeaderElection election;
 };
@@ -62,6 +63,12 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.set_version_flag("--version", std::string("attune-operator ") + kVersion);
   app.add_option("--kubeconfig", flags.kubeconfig, "Kubeconfig file; without it, the pod's service account is used");
   app.add_option("--context", flags.context, "Context of the kubeconfig")->needs("--kubeconfig");
+  app.add_option("--kube-qps", flags.calls.per_second, "Calls to the API server per second, on average (0: no limit)")
+      ->check(CLI::Range(0.0, 10'000.0))
+      ->capture_default_str();
+  app.add_option("--kube-burst", flags.calls.burst, "Calls to the API server at once after a pause")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   app.add_option("--namespace", flags.options.name_space, "Watch this namespace only (default: all)");
   app.add_flag("--release-pods", flags.release_pods,
                "Remove the finalizer from all pods of jobs, so that they can be deleted without an operator, and end");
@@ -121,6 +128,8 @@ StatusOr<kube::ClientConfig> FindServer(const Flags& flags) {
   ASSIGN_OR_RETURN(kube::ClientConfig config, flags.kubeconfig.empty()
                                                   ? kube::InClusterConfig()
                                                   : kube::LoadKubeconfig(flags.kubeconfig, flags.context));
+  config.limit = flags.calls;
+  config.program = "attune-operator";
   kube::InitializeHttp();
   log::Info("talking to the API server", {{"server", config.server}});
   return config;

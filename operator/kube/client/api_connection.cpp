@@ -1,5 +1,6 @@
 #include "operator/kube/client/api_connection.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/version.h"
@@ -8,7 +9,10 @@
 namespace attune::kube {
 namespace {
 
-constexpr int kUnauthorized = 401;
+constexpr int kBusyAnswersMax = 10;                      // of one call
+constexpr Duration kBusyMin = std::chrono::seconds(1);   // also when the server names no time
+constexpr Duration kBusyMax = std::chrono::minutes(10);  // whatever the server, or a proxy, says
+constexpr int kBusy = 429, kUnauthorized = 401;
 
 #if defined(__x86_64__)
 constexpr char kMachine[] = "linux/amd64";
@@ -20,10 +24,16 @@ constexpr char kMachine[] = "linux";
 
 }  // namespace
 
+std::optional<Duration> BusyFor(const HttpHead& head) {
+  if (head.status != kBusy) return std::nullopt;
+  return std::clamp<Duration>(head.retry_after.value_or(kBusyMin), kBusyMin, kBusyMax);
+}
+
 std::string UserAgent(const std::string& program) { return program + "/" + kVersion + " (" + kMachine + ")"; }
 
-ApiConnection::ApiConnection(HttpTarget target, std::unique_ptr<CredentialSource> credentials, const TimeSource& time)
-    : time_(time), credentials_(std::move(credentials)), target_(std::move(target)) {}
+ApiConnection::ApiConnection(HttpTarget target, CallLimit limit, std::unique_ptr<CredentialSource> credentials,
+                             const TimeSource& time)
+    : time_(time), credentials_(std::move(credentials)), pacer_(limit, time), target_(std::move(target)) {}
 
 StatusOr<std::unique_ptr<ApiConnection>> ApiConnection::Make(const ClientConfig& config, const TimeSource& time) {
   HttpTarget target{.server = config.server,
@@ -35,7 +45,8 @@ StatusOr<std::unique_ptr<ApiConnection>> ApiConnection::Make(const ClientConfig&
                     .user_agent = UserAgent(config.program),
                     .headers = ImpersonationHeaders(config.impersonation)};
   ASSIGN_OR_RETURN(std::shared_ptr<HttpTransport> transport, HttpTransport::Make(target));
-  std::unique_ptr<ApiConnection> made(new ApiConnection(std::move(target), MakeCredentialSource(config, time), time));
+  std::unique_ptr<ApiConnection> made(
+      new ApiConnection(std::move(target), config.limit, MakeCredentialSource(config, time), time));
   const MutexLock lock(made->mutex_);
   made->transport_ = std::move(transport);
   return made;
@@ -43,14 +54,24 @@ StatusOr<std::unique_ptr<ApiConnection>> ApiConnection::Make(const ClientConfig&
 
 StatusOr<HttpResponse> ApiConnection::Send(HttpRequest request, Duration timeout, uint64_t body_bytes_max) {
   const MonotonicTime deadline = time_.Now() + timeout;
-  for (bool is_refused = false;;) {
+  std::optional<CallLine::Ticket> ticket;
+  bool is_refused = false;
+  for (int busy_answers = 0;;) {
+    ASSIGN_OR_RETURN(ticket, pacer_.Wait(deadline, ticket));
     ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get(deadline));
     ASSIGN_OR_RETURN(const std::shared_ptr<HttpTransport> transport, TransportFor(credentials));
     request.bearer_token = credentials.token;
     StatusOr<HttpResponse> response = transport->Send(request, deadline - time_.Now(), body_bytes_max);
-    if (!response.ok() || response->head.status != kUnauthorized) return response;
-    const bool is_worth_repeating = credentials_->Refused(credentials.number);
-    if (!is_worth_repeating || std::exchange(is_refused, true)) return response;
+    if (!response.ok()) return response;
+    if (response->head.status == kUnauthorized) {
+      const bool is_worth_repeating = credentials_->Refused(credentials.number);
+      if (!is_worth_repeating || std::exchange(is_refused, true)) return response;
+    } else if (const std::optional<Duration> busy = BusyFor(response->head)) {
+      pacer_.CloseFor(*busy);
+      if (++busy_answers > kBusyAnswersMax || time_.Now() + *busy > deadline) return response;
+    } else {
+      return response;
+    }
   }
 }
 
@@ -60,10 +81,15 @@ StatusOr<std::unique_ptr<HttpStream>> ApiConnection::Stream(HttpRequest request,
   ASSIGN_OR_RETURN(const std::shared_ptr<HttpTransport> transport, TransportFor(credentials));
   request.bearer_token = credentials.token;
   handlers.on_head = [this, number = credentials.number, next = std::move(handlers.on_head)](const HttpHead& head) {
-    if (head.status == kUnauthorized) credentials_->Refused(number);
+    OnHead(head, number);
     next(head);
   };
   return transport->Stream(request, idle_timeout, std::move(handlers));
+}
+
+void ApiConnection::OnHead(const HttpHead& head, uint64_t credentials) {
+  if (head.status == kUnauthorized) credentials_->Refused(credentials);
+  if (const std::optional<Duration> busy = BusyFor(head)) pacer_.CloseFor(*busy);
 }
 
 StatusOr<std::shared_ptr<HttpTransport>> ApiConnection::TransportFor(const Credentials& credentials) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/os/file.h"
+#include "operator/kube/client/api_error.h"
 #include "operator/kube/client/rest_api.h"
 #include "tests/operator/kube/scripted_server.h"
 #include "tests/operator/kube/signal_log.h"
@@ -16,6 +17,8 @@
 namespace attune::kube {
 namespace {
 
+using std::chrono::milliseconds;
+using std::chrono::seconds;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -232,6 +235,82 @@ TEST(ApiConnectionProxy, OneThatIsNotThereIsUnavailable) {
   config.proxy_url = "http://127.0.0.1:" + std::to_string(port);
   const Status status = Client(config)->Get(kPods, {"n", "a"}).status();
   EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
+}
+
+TEST(ApiConnectionBusy, ACallThatIsSentAwayIsRepeatedAfterTheTimeAndOthersWaitForIt) {
+  const SystemTime time;
+  std::atomic<int> answers = 0;
+  std::atomic<int64_t> second_at = 0;
+  const MonotonicTime begin = time.Now();
+  ScriptedServer server([&](Exchange& e) {
+    if (answers++ == 0) return e.Reply(429, "slow down", "text/plain", "Retry-After: 1\r\n");
+    int64_t none = 0;
+    second_at.compare_exchange_strong(none, (time.Now() - begin) / milliseconds(1));
+    e.Reply(200, kPod);
+  });
+  auto api = Client(ClientConfig{.server = server.address()});
+  EXPECT_TRUE(api->Create(kPods, Json::parse(kPod)).ok()) << "refused is not done: a creation is safe to repeat";
+  EXPECT_TRUE(api->Get(kPods, {"n", "a"}).ok());
+  EXPECT_EQ(server.requests(), 3);
+  EXPECT_GE(second_at, 1000);
+}
+
+TEST(ApiConnectionBusy, OtherCallsAreNotSentInTheTimeThatTheServerAskedFor) {
+  ScriptedServer server([](Exchange& e) { e.Reply(429, "slow down", "text/plain", "Retry-After: 60\r\n"); });
+  auto api = Client(ClientConfig{.server = server.address()});
+  const Status first = api->Get(kPods, {"n", "a"}).status();
+  EXPECT_THAT(ToString(first), HasSubstr("slow down"));
+  EXPECT_EQ(RetryAfter(first), seconds(60));
+  for (int i = 0; i < 20; ++i) {
+    const Status other = api->Delete(kPods, {"n", "a"});
+    EXPECT_EQ(other.code(), StatusCode::kUnavailable);
+    EXPECT_THAT(ToString(other), HasSubstr("(429) to send nothing"));
+    EXPECT_GT(*RetryAfter(other), seconds(50));
+  }
+  EXPECT_EQ(server.requests(), 1);
+}
+
+TEST(ApiConnectionBusy, A429ToAWatchHoldsUpCallsAsWell) {
+  ScriptedServer server([](Exchange& e) { e.Reply(429, "slow down", "text/plain", "Retry-After: 60\r\n"); });
+  auto api = Client(ClientConfig{.server = server.address()});
+  SignalLog log;
+  auto watch = api->StartWatch(kPods, {.resource_version = "5"}, log.Handler());
+  ASSERT_TRUE(log.WaitUntil([](const std::vector<WatchSignal>& signals) { return !signals.empty(); }));
+  EXPECT_THAT(ToString(api->Get(kPods, {"n", "a"}).status()), HasSubstr("(429) to send nothing"));
+  EXPECT_EQ(server.requests(), 1);
+}
+
+TEST(BusyFor, IsBoundedWhateverTheServerSays) {
+  struct {
+    HttpHead head;
+    std::optional<Duration> want;
+  } cases[] = {{{.status = 200, .retry_after = seconds(5)}, std::nullopt},
+               {{.status = 503, .retry_after = seconds(5)}, std::nullopt},
+               {{.status = 429}, seconds(1)},
+               {{.status = 429, .retry_after = seconds(0)}, seconds(1)},
+               {{.status = 429, .retry_after = seconds(7)}, seconds(7)},
+               {{.status = 429, .retry_after = std::chrono::hours(24)}, std::chrono::minutes(10)}};
+  for (const auto& c : cases) EXPECT_EQ(BusyFor(c.head), c.want) << c.head.status;
+}
+
+TEST(ApiConnectionLimit, CallsAreHeldToTheRate) {
+  ScriptedServer server([](Exchange& e) { e.Reply(200, kPod); });
+  ClientConfig config{.server = server.address(), .limit = {.per_second = 50, .burst = 2}};
+  auto api = Client(config);
+  const auto began = std::chrono::steady_clock::now();
+  for (int i = 0; i < 7; ++i) EXPECT_TRUE(api->Get(kPods, {"n", "a"}).ok());
+  EXPECT_GE(std::chrono::steady_clock::now() - began, milliseconds(99));
+}
+
+TEST(ApiConnectionLimit, ACallWhoseTurnIsTooLateSaysSo) {
+  ScriptedServer server([](Exchange& e) { e.Reply(200, kPod); });
+  ClientConfig config{.server = server.address(), .limit = {.per_second = 0.01, .burst = 1}};
+  auto api = Client(config);
+  EXPECT_TRUE(api->Get(kPods, {"n", "a"}).ok());
+  const Status late = api->Get(kPods, {"n", "a"}).status();
+  EXPECT_EQ(late.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(ToString(late), AllOf(HasSubstr("reading Pod n/a: not sent"), HasSubstr("0.01 a second")));
+  EXPECT_EQ(server.requests(), 1);
 }
 
 }  // namespace
