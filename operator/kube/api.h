@@ -42,6 +42,9 @@ struct WatchOptions {
   std::string field_selector;
   std::string resource_version;                         // events after it
   Duration server_timeout = std::chrono::seconds(270);  // the server ends the watch cleanly then
+  // Without a version: first all objects there are, as kAdded, then a bookmark that says so (EndsInitialEvents), then
+  // what changes. InvalidArgument or Unimplemented where a server cannot.
+  bool initial_events = false;
 };
 
 // One thing that a watch delivers. Sent in order, from one thread at a time; handlers must not block for long.

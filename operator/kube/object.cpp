@@ -47,6 +47,8 @@ std::string_view Annotation(const Json& object, std::string_view annotation) {
 
 bool IsBeingDeleted(const Json& object) { return !StringAt(object, {"metadata", "deletionTimestamp"}).empty(); }
 
+bool EndsInitialEvents(const Json& bookmark) { return Annotation(bookmark, "k8s.io/initial-events-end") == "true"; }
+
 ObjectKey KeyOf(const Json& object) { return {std::string(Namespace(object)), std::string(Name(object))}; }
 
 const Json& At(const Json& object, std::initializer_list<std::string_view> path) {

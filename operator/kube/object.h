@@ -55,6 +55,8 @@ int64_t Generation(const Json& object);
 std::string_view Label(const Json& object, std::string_view label);
 std::string_view Annotation(const Json& object, std::string_view annotation);
 bool IsBeingDeleted(const Json& object);
+// Of a bookmark: everything that a watch with initial events began with has been sent.
+bool EndsInitialEvents(const Json& bookmark);
 ObjectKey KeyOf(const Json& object);
 // Walks fields: At(pod, {"status", "podIP"}); a null value when any is missing.
 const Json& At(const Json& object, std::initializer_list<std::string_view> path);

@@ -214,6 +214,8 @@ class RestApi final : public Api {
     request.path += ToString(Query{{"watch", "true"},
                                    {"allowWatchBookmarks", "true"},
                                    {"resourceVersion", options.resource_version},
+                                   {"sendInitialEvents", options.initial_events ? "true" : ""},
+                                   {"resourceVersionMatch", options.initial_events ? "NotOlderThan" : ""},
                                    {"labelSelector", options.label_selector},
                                    {"fieldSelector", options.field_selector},
                                    {"timeoutSeconds", std::to_string(std::max<int64_t>(seconds, 1))}});

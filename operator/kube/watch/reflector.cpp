@@ -96,12 +96,14 @@ void Reflector::Carry(WatcherOutput output) {
       Note(list.status());
       output = watcher_.OnListed(std::move(list), time_.Now());
     } else {
+      const bool streams = output.command.kind == WatchCommand::Kind::kStream;
       auto watch = api_.StartWatch(type_,
                                    {options_.name_space, options_.label_selector, options_.field_selector,
-                                    output.command.resource_version, output.command.server_timeout},
+                                    output.command.resource_version, output.command.server_timeout, streams},
                                    [this](WatchSignal signal) { OnSignal(std::move(signal)); });
       if (watch.ok()) return void(watch_ = *std::move(watch));
-      Note(watch.status());
+      // An API that has no streams is listed; nothing has failed.
+      if (!streams || watch.status().code() != StatusCode::kUnimplemented) Note(watch.status());
       output = watcher_.OnSignal({WatchSignal::Kind::kBroken, {}, watch.status()}, time_.Now());
     }
   }

@@ -57,6 +57,9 @@ class MemoryApi::WatchHandle final : public kube::Watch {
 StatusOr<std::unique_ptr<kube::Watch>> MemoryApi::StartWatch(const kube::ResourceType& type,
                                                              const kube::WatchOptions& options,
                                                              std::function<void(WatchSignal)> on_signal) {
+  if (options.initial_events) {
+    return Error(StatusCode::kUnimplemented, "watches with initial events are not supported; list, then watch");
+  }
   auto state = std::make_shared<WatchState>();
   ASSIGN_OR_RETURN(state->selection,
                    Selection::Parse(options.name_space, options.label_selector, options.field_selector));

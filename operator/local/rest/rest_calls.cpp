@@ -122,6 +122,10 @@ RestReply RestCalls::Get(const RestRequest& request, const ResourcePath& path, W
   const KindInfo& kind = *path.kind;
   const bool as_table = WantsTable(request.accept);
   if (path.key.name.empty()) {
+    if (Flag(target, "watch") && Flag(target, "sendInitialEvents")) {
+      // To ignore it would let clients wait for the end of what has no end mark.
+      return ErrorAnswer(Error(StatusCode::kInvalidArgument, "sendInitialEvents: Forbidden: list, then watch"));
+    }
     if (Flag(target, "watch")) return WatchOf(target, path, as_table);
     StatusOr<kube::ListResult> list =
         api_.List(kind.type, {path.key.name_space, Query(target, "labelSelector"), Query(target, "fieldSelector")});

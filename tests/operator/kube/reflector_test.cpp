@@ -89,6 +89,7 @@ class ReflectorTest : public ::testing::Test {
           changed_.notify_all();
         }}) {
     options_.watcher.backoff = {.first = milliseconds(1), .max = milliseconds(5), .jitter = 0};
+    options_.watcher.streams = false;
   }
   void Start() { reflector_ = std::make_unique<Reflector>(api_, kPods, options_, cache_, time_); }
   std::vector<std::string> ToldAfter(size_t count) {

@@ -47,6 +47,7 @@ WatcherOptions Exact() {
   WatcherOptions options;
   options.backoff = {.first = seconds(1), .max = seconds(30), .jitter = 0};
   options.silence_max = seconds(150);
+  options.streams = false;
   return options;
 }
 
