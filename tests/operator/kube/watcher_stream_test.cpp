@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <iostream>
 #include <map>
 #include <optional>
 
+#include "base/os/random_seed.h"
 #include "base/random.h"
 #include "operator/kube/client/api_error.h"
 #include "operator/kube/watch/watch_cache.h"
@@ -250,8 +253,11 @@ class Follower {
 };
 
 TEST(StreamProperty, ACacheEndsAsWhatIsThereWithStreamsAndWithLists) {
+  const char* given = std::getenv("ATTUNE_SEED");
+  const uint64_t first_seed = given != nullptr ? std::strtoull(given, nullptr, 10) : RandomSeed() >> 1;
+  std::cout << "first seed " << first_seed << "; replay with ATTUNE_SEED=<seed>" << std::endl;
   uint64_t streamed = 0;
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
+  for (uint64_t seed = first_seed; seed < first_seed + 400; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
     ModelServer server(random);
@@ -286,7 +292,7 @@ TEST(StreamProperty, ACacheEndsAsWhatIsThereWithStreamsAndWithLists) {
     ASSERT_EQ(follower.counts().streams > 0, options.streams);
     streamed += follower.counts().streams;
   }
-  EXPECT_GT(streamed, 400U) << "the histories hold streams that broke and versions that expired";
+  EXPECT_TRUE(given != nullptr || streamed > 400U) << "the histories hold streams that broke and versions that expired";
 }
 
 }  // namespace
