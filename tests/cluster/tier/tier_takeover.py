@@ -1,6 +1,6 @@
 """Checks of the cluster tier: the operator is killed in the middle of what it does to a running job, and the next one finishes it."""
 from tier_checkpoints import CLAIM
-from tier_cluster import LeftOut, expect, items, kubectl, say
+from tier_cluster import LeftOut, expect, items, kubectl, say, wait_until
 from tier_job import Job
 from tier_leader import leader
 from tier_moves import nodes
@@ -12,7 +12,8 @@ def register(check, system, namespace):
     taken = Job(TAKEN, namespace)
 
     def kill_operator():
-        """As a machine that is gone: no time to finish anything."""
+        """The leader, as a machine that is gone: no time to finish anything."""
+        wait_until("a leader", 40, lambda: leader(system))
         kubectl("delete", "pod", leader(system)["metadata"]["name"], "-n", system, "--grace-period=0", "--force", "--wait=false")
 
     def pods():
@@ -23,7 +24,7 @@ def register(check, system, namespace):
 
     @check("the operator is killed in the middle of a resize, and the next one continues", needs=["kept_start"])
     def killed_in_resize(run):
-        taken.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 90}, "servers": {"replicas": 2}, "model": {"claim": CLAIM},
+        taken.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 150}, "servers": {"replicas": 2}, "model": {"claim": CLAIM},
                               "workers": {"replicas": 2, "resources": {"cpu": {"max": "2", "target": "500m"}}}})
         taken.await_("two workers", 90, lambda state: (state.get("workers") or {}).get("ready") == 2)
         taken.trains_on()
@@ -64,5 +65,5 @@ def register(check, system, namespace):
         taken.trains_on()
         expect(taken.status()["suspension"]["attempt"] == 1, f"attempt {taken.status()['suspension']}")
         expect((taken.status().get("progress") or {}).get("fraction", 0) >= 0.9 * fraction, "it began again")
-        taken.await_success(150)
+        taken.await_success(200)
         taken.delete()
