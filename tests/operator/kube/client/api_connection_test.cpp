@@ -12,7 +12,6 @@
 #include "operator/kube/client/rest_api.h"
 #include "tests/operator/kube/scripted_server.h"
 #include "tests/operator/kube/signal_log.h"
-#include "tests/operator/kube/tunnel_proxy.h"
 
 namespace attune::kube {
 namespace {
@@ -202,39 +201,6 @@ TEST(ApiConnectionTls, AnAddressAsServerNameIsVerifiedAsSuch) {
   config.ca_pem = other.certificate_pem;
   EXPECT_EQ(Client(config)->Get(kPods, {"n", "a"}).status().code(), StatusCode::kFailedPrecondition)
       << "a right name does not make up for an authority that is not trusted";
-}
-
-TEST(ApiConnectionProxy, HttpsGoesThroughATunnelThatTheProxyCannotRead) {
-  const TestCertificate certificate = MakeTestCertificate("DNS:api.attune.test");
-  ScriptedServer server([](Exchange& e) { e.Reply(200, kPod); }, &certificate);
-  TunnelProxy proxy(server.port());
-  ClientConfig config{.server = "https://api.attune.test", .ca_pem = certificate.certificate_pem, .token = "secret"};
-  config.proxy_url = "http://me:p%40ss@127.0.0.1:" + std::to_string(proxy.port());
-  auto api = Client(config);
-  for (int i = 0; i < 3; ++i) {
-    const auto got = api->Get(kPods, {"n", "a"});
-    ASSERT_TRUE(got.ok()) << got.status();
-  }
-  ASSERT_EQ(proxy.Requests().size(), 1U) << "the tunnel is used again";
-  EXPECT_THAT(proxy.Requests()[0], AllOf(HasSubstr("CONNECT api.attune.test:443 HTTP/1.1\r\n"),
-                                         HasSubstr("bWU6cEBzcw=="), Not(HasSubstr("secret"))));
-  SignalLog log;
-  const auto watch = api->StartWatch(kPods, {.resource_version = "5"}, log.Handler());
-  ASSERT_TRUE(watch.ok()) << watch.status();
-  ASSERT_TRUE(log.WaitUntil([](const std::vector<WatchSignal>& signals) { return !signals.empty(); }));
-  EXPECT_EQ(proxy.Requests().size(), 2U) << "streams take it, too";
-}
-
-TEST(ApiConnectionProxy, OneThatIsNotThereIsUnavailable) {
-  int port = 0;
-  {
-    ScriptedServer gone([](Exchange&) {});
-    port = gone.port();
-  }
-  ClientConfig config{.server = "https://api.attune.test:6443"};
-  config.proxy_url = "http://127.0.0.1:" + std::to_string(port);
-  const Status status = Client(config)->Get(kPods, {"n", "a"}).status();
-  EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status;
 }
 
 TEST(ApiConnectionBusy, ACallThatIsSentAwayIsRepeatedAfterTheTimeAndOthersWaitForIt) {
