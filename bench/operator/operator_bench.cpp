@@ -56,7 +56,7 @@ bool IsReady(const Json& job) {
          });
 }
 
-// Marks every pod as running as soon as it is there, and lets go of those that are deleted.
+// Marks every pod as running as soon as it is there.
 class Kubelets {
  public:
   explicit Kubelets(kube::Api& api) : api_(api), thread_([this] { Run(); }) {

@@ -232,9 +232,9 @@ Json Version() {
             WideColumn("Sync", ".spec.synchronization.mode"), WideColumn("Policies", ".status.policy.policies"),
             WideColumn("Reason", ".status.conditions[?(@.type=='Ready')].reason")}},
           // For --field-selector.
-          {"selectableFields",
-           Json::array({{{"jsonPath", ".status.phase"}}, {{"jsonPath", ".spec.tuning.mode"}},
-                        {{"jsonPath", ".spec.managedBy"}}})}};
+          {"selectableFields", Json::array({{{"jsonPath", ".status.phase"}},
+                                            {{"jsonPath", ".spec.tuning.mode"}},
+                                            {{"jsonPath", ".spec.managedBy"}}})}};
 }
 
 }  // namespace

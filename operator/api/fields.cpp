@@ -26,7 +26,7 @@ const Field* FindField(std::string_view path) {
   return nullptr;
 }
 
-// Every job is read again at every look: looking for the children anew each time took a tenth of a busy operator's CPU.
+// Jobs are read at every look, and a search of the table for each object took a tenth of a busy operator's CPU.
 const std::vector<const Field*>& ChildrenOf(std::string_view path) {
   static const auto kChildren = [] {
     std::map<std::string_view, std::vector<const Field*>> children;

@@ -1,8 +1,8 @@
 // Caches lag behind writes, each kind on its own. A plan from a cache that does not show the last writes yet would
 // repeat them, so a round waits until every write of the round before is visible, for a few seconds at most: what is
 // urgent must not wait for a watch that stalls. What has been created is not created again for longer, so that the
-// operator and the API server, once they are busy enough for that, do not make each other busier. Pure: caches are given
-// as a function.
+// operator and the API server, once they are busy enough for that, do not make each other busier. Pure: caches are
+// given as a function.
 #pragma once
 
 #include <functional>

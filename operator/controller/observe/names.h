@@ -13,8 +13,8 @@ namespace attune::controller {
 inline constexpr char kAnnotationServers[] = "attune.dev/servers";
 // A server that was asked to leave: it is emptied first, however long that takes.
 inline constexpr char kAnnotationDraining[] = "attune.dev/draining";
-// "3": this pod's failure is the job's third; "0": its end is on record, and counts for none. Written to the pod before it is counted in the status, so that a
-// restarted operator neither forgets nor counts it twice.
+// "3": this pod's failure is the job's third; "0": its end is on record, and counts for none. Written to the pod before
+// it is counted in the status, so that a restarted operator neither forgets nor counts it twice.
 inline constexpr char kAnnotationFailureNumber[] = "attune.dev/failure-number";
 // "2": failures of this pod's index in a row, without progress between them. On a pod that runs: of those before it.
 inline constexpr char kAnnotationFailuresInARow[] = "attune.dev/failures-in-a-row";

@@ -55,9 +55,9 @@ struct ObservedPod {
   bool held = false;                      // carries our finalizer
   std::vector<std::string> other_finalizers;
 
-  std::optional<WallTime> drain_deadline;  // of workers
-  std::optional<WallTime> draining_since;  // of servers
-  std::string stands_in_for;               // the uid of the one that moves meanwhile; "": none
+  std::optional<WallTime> drain_deadline;         // of workers
+  std::optional<WallTime> draining_since;         // of servers
+  std::string stands_in_for;                      // the uid of the one that moves meanwhile; "": none
   std::map<std::string, std::string> conditions;  // of the pod: their status, by type
   std::optional<int32_t> failure_number;          // 0: its end is on record, and counted as none
   int32_t failures_in_a_row = 0;  // of its index, without progress between them; its own end included once it is marked

@@ -131,6 +131,10 @@ FailureMeaning MeaningOf(const Observed& observed, const ObservedPod& pod) {
   return {WasDisrupted(pod) ? api::FailureAction::kIgnore : api::FailureAction::kRestart, std::nullopt};
 }
 
+bool HasEndedFor(const ObservedPod& pod, Duration time, Now now) {
+  return pod.container.finished_at && now.wall - *pod.container.finished_at >= time;
+}
+
 Draft::Ref MarkUncounted(const Observed& observed, const ObservedPod& pod, Draft& draft) {
   return draft.Mark(
       pod,

@@ -36,6 +36,9 @@ struct FailureMeaning {
 // everything else is. What a machine has not confirmed has no exit code.
 FailureMeaning MeaningOf(const Observed& observed, const ObservedPod& pod);
 
+// Its container has ended, and at least so long ago by the clock of its machine.
+bool HasEndedFor(const ObservedPod& pod, Duration time, Now now);
+
 // Puts on record that this end is none of the job's failures.
 Draft::Ref MarkUncounted(const Observed& observed, const ObservedPod& pod, Draft& draft);
 

@@ -33,8 +33,8 @@ struct CallLimit {
   int burst = 1;          // at once after a pause
 };
 // client-go's defaults are 5 and 10, at which operators stall; at 50 and 100, which training operators set, a thousand
-// jobs of ten pods take ten minutes to start (some thirty calls each). The server's own priority and fairness protects it
-// from more; this bound is for the mistake that repeats calls without end.
+// jobs of ten pods take ten minutes to start (some thirty calls each). The server's own priority and fairness protects
+// it from more; this bound is for the mistake that repeats calls without end.
 inline constexpr CallLimit kClusterCallLimit{.per_second = 400, .burst = 800};
 
 struct ClientConfig {

@@ -52,7 +52,7 @@ TEST(FailurePolicyFields, WhatIsNoRuleIsNamedWithWhatMayStandThere) {
       {"nothing to match", R"([{"action": "Ignore"}])",
        ".rules[0]:", "exactly one of onExitCodes, onSignals, onPodConditions"},
       {"two things to match",
-       R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [1]}, "onPodConditions": [{"type": "A"}]}])",
+       R"([{"action": "Ignore", "onSignals": {"operator": "In", "values": ["SIGHUP"]}, "onPodConditions": []}])",
        ".rules[0]:", "exactly one of"},
       {"an unknown field", R"([{"action": "Ignore", "onExitCode": {}}])",
        ".rules[0].onExitCode:", "onExitCodes (nearest)"},

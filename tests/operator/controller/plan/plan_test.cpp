@@ -685,6 +685,7 @@ TEST(PlanTest, AJobWithATimeToLiveIsDeletedAfterIt) {
 
 TEST(PlanTest, ProgressAloneIsWrittenNoOftenerThanTheInterval) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.options.status_interval = seconds(10);
   cluster.Connect("a-worker-0");
   cluster.sample.job.emplace().set_items_total(100);
   cluster.Settle();

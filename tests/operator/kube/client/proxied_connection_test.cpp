@@ -1,5 +1,5 @@
 // Calls and watches through an HTTP proxy. A program of its own: cpprestsdk loses a few bytes for each connection that
-// it opens through one, and nowhere else may a leak be overlooked for that (tests/sanitizer-suppressions/proxied_leak.txt).
+// it opens through one, and nowhere else may a leak be overlooked for that (sanitizer-suppressions/proxied_leak.txt).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
