@@ -1,7 +1,7 @@
 #include "operator/kube/client/http_target.h"
 
 // cpprestsdk defines macros U and others that collide with Eigen and fmt.
-#define _TURN_OFF_PLATFORM_STRING
+#define _TURN_OFF_PLATFORM_STRING  // NOLINT: the library's name
 #include <cpprest/base_uri.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>

@@ -1,7 +1,7 @@
 #include "operator/kube/client/http_transport.h"
 
 // cpprestsdk defines macros U and others that collide with Eigen and fmt.
-#define _TURN_OFF_PLATFORM_STRING
+#define _TURN_OFF_PLATFORM_STRING  // NOLINT: the library's name
 #include <cpprest/astreambuf.h>
 #include <cpprest/http_client.h>
 #include <pplx/threadpool.h>
@@ -88,7 +88,7 @@ Concurrency::streams::ostream MakeSinkStream(Sink::OnBytes on_bytes) {
 
 // Through a proxy cpprestsdk would ask for port 0 where the address has none.
 web::uri BaseOf(const HttpTarget& target) {
-  const web::uri uri(target.server);
+  web::uri uri(target.server);
   if (target.proxy_url.empty() || uri.port() > 0) return uri;
   return web::uri_builder(uri).set_port(uri.scheme() == "https" ? 443 : 80).to_uri();
 }
@@ -97,7 +97,7 @@ web::web_proxy ProxyOf(const std::string& url) {
   const web::uri uri(url);
   const int port = uri.port() > 0 ? uri.port() : 80;
   web::web_proxy proxy(web::uri_builder().set_scheme("http").set_host(uri.host()).set_port(port).to_uri());
-  const std::string user = uri.user_info();
+  const std::string& user = uri.user_info();
   if (user.empty()) return proxy;
   const size_t colon = std::min(user.find(':'), user.size());
   proxy.set_credentials(web::credentials(web::uri::decode(user.substr(0, colon)),
@@ -293,7 +293,7 @@ class CpprestTransport final : public HttpTransport {
       http::http_request built = BuildRequest(request, target_);
       built.set_response_stream(MakeSinkStream([state](std::string_view bytes) { return state->OnBytes(bytes); }));
       client.request(built, state->cancel.get_token())
-          .then([state](http::http_response response) {
+          .then([state](http::http_response response) {  // NOLINT: a handle, as pplx passes it
             state->OnHead(HeadOf(response));
             return response.content_ready();
           })
@@ -325,7 +325,7 @@ class CpprestTransport final : public HttpTransport {
     if (!gate_->Enter(deadline)) return nullptr;
     pplx::cancellation_token_source cancel;
     unary_.request(built, cancel.get_token())
-        .then([exchange](http::http_response response) {
+        .then([exchange](http::http_response response) {  // NOLINT: a handle, as pplx passes it
           {
             const MutexLock lock(exchange->mutex);
             exchange->response.head = HeadOf(response);
