@@ -19,6 +19,9 @@ bool IsDnsLabel(std::string_view text);
 bool IsDnsName(std::string_view text);
 // The key of a label: a name, perhaps behind a DNS name and '/'.
 bool IsLabelKey(std::string_view text);
+// The same for an API server.
+inline constexpr char kLabelKeyPattern[] =
+    "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
 
 // The nearest of `known` by edits (a swap of neighbors counts one), if it is near enough to be meant.
 std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known);

@@ -6,8 +6,6 @@
 namespace attune::api {
 namespace {
 
-constexpr char kLabelKeyPattern[] = "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$";
-
 // A directory as the pods see it.
 Field AbsolutePath(Field field) {
   constexpr int32_t kPathBytesMax = 1024;

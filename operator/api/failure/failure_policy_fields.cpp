@@ -89,6 +89,7 @@ class Checker {
     Choice(Member(rule, "action"), path + ".action", Names(FailureAction{}));
     if (rule.contains("roles") && IsList(rule["roles"], path + ".roles", 2, 1)) {
       for (const Json& role : rule["roles"]) Choice(role, path + ".roles", Names(FailureRole{}));
+      NoneTwice(rule["roles"], path + ".roles");
     }
     const auto said = std::ranges::count_if(kPatterns, [&](const std::string& name) { return rule.contains(name); });
     if (said != 1) {
@@ -100,10 +101,20 @@ class Checker {
     if (rule.contains("onPodConditions")) Conditions(rule["onPodConditions"], path + ".onPodConditions");
   }
 
+  // As the API server refuses it (x-kubernetes-list-type: set).
+  void NoneTwice(const Json& list, const std::string& path) {
+    std::set<Json> seen;
+    for (const Json& each : list) {
+      if (!seen.insert(each).second) problems_.push_back({path, FoundText(each) + " twice", "each value once"});
+    }
+  }
+
   bool IsPattern(const Json& pattern, const std::string& path) {
     if (!IsObject(pattern, path, {"operator", "values"})) return false;
     Choice(Member(pattern, "operator"), path + ".operator", kOperators);
-    return IsList(Member(pattern, "values"), path + ".values", kFailureValuesMax, 1);
+    if (!IsList(Member(pattern, "values"), path + ".values", kFailureValuesMax, 1)) return false;
+    NoneTwice(pattern["values"], path + ".values");
+    return true;
   }
 
   void Codes(const Json& pattern, const std::string& path) {
@@ -218,11 +229,12 @@ Json WriteFailureRules(const std::vector<FailureRule>& rules) {
 Json FailureRulesSchema(const std::string& description) {
   const Json code = {{"type", "integer"}, {"format", "int32"}, {"minimum", 1}, {"maximum", kExitCodeMax}};
   const Json signal = {{"type", "string"}, {"enum", SignalNames()}};
-  const Json condition = {{"type", "object"},
-                          {"required", {"type"}},
-                          {"properties",
-                           {{"type", {{"type", "string"}, {"maxLength", kConditionTypeMax}}},
-                            {"status", {{"type", "string"}, {"enum", kConditionStatuses}, {"default", "True"}}}}}};
+  const Json condition = {
+      {"type", "object"},
+      {"required", {"type"}},
+      {"properties",
+       {{"type", {{"type", "string"}, {"maxLength", kConditionTypeMax}, {"pattern", kLabelKeyPattern}}},
+        {"status", {{"type", "string"}, {"enum", kConditionStatuses}, {"default", "True"}}}}}};
   const Json item = {
       {"type", "object"},
       {"required", {"action"}},

@@ -9,9 +9,9 @@
 namespace attune::kube {
 namespace {
 
-constexpr int kBusyAnswersMax = 10;                      // of one call
-constexpr Duration kBusyMin = std::chrono::seconds(1);   // also when the server names no time
-constexpr Duration kBusyMax = std::chrono::minutes(10);  // whatever the server, or a proxy, says
+constexpr int kBusyAnswersMax = 10;                     // of one call
+constexpr Duration kBusyMin = std::chrono::seconds(1);  // also when the server names no time
+constexpr Duration kBusyMax = std::chrono::minutes(1);  // whatever a server or proxy says: jobs wait meanwhile
 constexpr int kBusy = 429, kUnauthorized = 401;
 
 #if defined(__x86_64__)

@@ -60,6 +60,8 @@ TEST(FailurePolicyFields, WhatIsNoRuleIsNamedWithWhatMayStandThere) {
        ".onExitCodes.values:", "from 1 to 255"},
       {"a code that is text", R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": ["1"]}}])",
        ".onExitCodes.values:", "from 1 to 255"},
+      {"a code twice", R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": [7, 7]}}])",
+       ".onExitCodes.values:", "each value once"},
       {"no codes", R"([{"action": "Ignore", "onExitCodes": {"operator": "In", "values": []}}])",
        ".onExitCodes.values:", "1 to 255 entries"},
       {"no operator", R"([{"action": "Ignore", "onExitCodes": {"values": [1]}}])",
