@@ -10,6 +10,8 @@ find_package(cpprestsdk CONFIG REQUIRED)
 find_package(Boost REQUIRED)
 find_package(Eigen3 REQUIRED)
 find_package(OpenSSL REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(cjose REQUIRED IMPORTED_TARGET cjose)  # signatures of service-account tokens
 find_package(prometheus-cpp CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
 if(ATTUNE_BUILD_TESTS)

@@ -85,6 +85,16 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
                  "host:port that sidecars are given (default: where it listens)");
   app.add_option("--telemetry-certificates", flags.options.telemetry_certificates,
                  "Directory with tls.crt, tls.key and ca.crt: sidecars connect with TLS and check the certificate");
+  app.add_option_function<std::string>(
+         "--sidecar-tokens",
+         [&flags](const std::string& proof) {
+           flags.options.token_proof = proof == "keys" ? telemetry::TokenProof::kKeys : telemetry::TokenProof::kReview;
+         },
+         "How sidecars' tokens are proved. review: by TokenReviews, a right for the whole cluster. keys: by the keys "
+         "that "
+         "the API server publishes to all service accounts")
+      ->check(CLI::IsMember({"review", "keys"}))
+      ->default_str("review");
   app.add_flag("--job-network-policies", flags.options.job_policies,
                "Make a NetworkPolicy for each job: its pods reach each other, metrics can be read, all else is shut");
   app.add_option("--job-metrics-from", flags.options.policy_metrics_from,

@@ -118,6 +118,11 @@ class Api {
   virtual StatusOr<Json> GetSubresource(const ResourceType& type, const ObjectKey& key, const std::string& subresource,
                                         const CallOptions& call = {}) = 0;
 
+  // A document beside the objects, by its path: "/openid/v1/jwks". Unimplemented where there are none.
+  virtual StatusOr<Json> GetDocument(const std::string& path, const CallOptions&) {
+    return Error(StatusCode::kUnimplemented, "reading " + path + ": this API server has no documents");
+  }
+
   // Starts a watch. Signals come after (or while) this returns; after kError, kEnded or kBroken none follows.
   virtual StatusOr<std::unique_ptr<Watch>> StartWatch(const ResourceType& type, const WatchOptions& options,
                                                       std::function<void(WatchSignal)> on_signal) = 0;

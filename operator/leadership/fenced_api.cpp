@@ -51,6 +51,10 @@ StatusOr<Json> FencedApi::Get(const kube::ResourceType& type, const kube::Object
   return api_.Get(type, key, call);
 }
 
+StatusOr<Json> FencedApi::GetDocument(const std::string& path, const CallOptions& call) {
+  return api_.GetDocument(path, call);
+}
+
 StatusOr<kube::ListResult> FencedApi::List(const kube::ResourceType& type, const kube::ListOptions& options,
                                            const CallOptions& call) {
   return api_.List(type, options, call);

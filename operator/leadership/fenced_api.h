@@ -41,6 +41,7 @@ class FencedApi final : public kube::Api {
                 const kube::CallOptions& call = {}) override;
   StatusOr<kube::Json> GetSubresource(const kube::ResourceType& type, const kube::ObjectKey& key,
                                       const std::string& subresource, const kube::CallOptions& call = {}) override;
+  StatusOr<kube::Json> GetDocument(const std::string& path, const kube::CallOptions& call) override;
   StatusOr<std::unique_ptr<kube::Watch>> StartWatch(const kube::ResourceType& type, const kube::WatchOptions& options,
                                                     std::function<void(kube::WatchSignal)> on_signal) override;
   Status ReadLog(const kube::ObjectKey& pod, const kube::LogOptions& options,

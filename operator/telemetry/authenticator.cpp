@@ -93,7 +93,7 @@ Status Authenticator::Check(const std::string& token, const v1::SidecarHello& he
 }
 
 Status Authenticator::CheckIdentity(const std::string& token, const v1::SidecarHello& hello) {
-  ASSIGN_OR_RETURN(const Identity identity, Review(token));
+  ASSIGN_OR_RETURN(const PodIdentity identity, Identify(token));
   if (identity.name_space != hello.namespace_() || identity.pod != hello.pod() || identity.pod_uid != hello.pod_uid()) {
     return Error(StatusCode::kPermissionDenied, "the token belongs to pod " + identity.name_space + "/" + identity.pod +
                                                     ", the hello names " + hello.namespace_() + "/" + hello.pod());
@@ -101,14 +101,14 @@ Status Authenticator::CheckIdentity(const std::string& token, const v1::SidecarH
   return CheckPod(hello);
 }
 
-StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token) {
+StatusOr<PodIdentity> Authenticator::Identify(const std::string& token) {
   const std::string digest = Digest(token);
   {
     const MutexLock lock(mutex_);
-    if (const Identity* identity = reviewed_.Find(digest, time_.Now())) return *identity;
+    if (const PodIdentity* identity = reviewed_.Find(digest, time_.Now())) return *identity;
     if (const Status* refusal = refused_.Find(digest, time_.Now())) return *refusal;
   }
-  StatusOr<Identity> identity = AskForReview(token);
+  StatusOr<PodIdentity> identity = proof_ == TokenProof::kReview ? AskForReview(token) : VerifyByKeys(token);
   const MutexLock lock(mutex_);
   if (identity.ok()) {
     reviewed_.Add(digest, *identity, time_.Now());
@@ -118,7 +118,7 @@ StatusOr<Authenticator::Identity> Authenticator::Review(const std::string& token
   return identity;
 }
 
-StatusOr<Authenticator::Identity> Authenticator::AskForReview(const std::string& token) {
+StatusOr<PodIdentity> Authenticator::AskForReview(const std::string& token) {
   const Json request = {{"apiVersion", kube::kTokenReviews.api_version()},
                         {"kind", kube::kTokenReviews.kind},
                         {"spec", {{"token", token}, {"audiences", Json::array({contract::kTokenAudience})}}}};
@@ -135,9 +135,14 @@ StatusOr<Authenticator::Identity> Authenticator::AskForReview(const std::string&
   if (!user.starts_with(kPrefix) || colon == std::string::npos) {
     return Error(StatusCode::kPermissionDenied, "the token is no service account's");
   }
-  return Identity{user.substr(kPrefix.size(), colon - kPrefix.size()),
-                  FirstExtra(*review, "authentication.kubernetes.io/pod-name"),
-                  FirstExtra(*review, "authentication.kubernetes.io/pod-uid")};
+  return PodIdentity{user.substr(kPrefix.size(), colon - kPrefix.size()),
+                     FirstExtra(*review, "authentication.kubernetes.io/pod-name"),
+                     FirstExtra(*review, "authentication.kubernetes.io/pod-uid")};
+}
+
+StatusOr<PodIdentity> Authenticator::VerifyByKeys(const std::string& token) {
+  ASSIGN_OR_RETURN(const auto issuer, keys_.For(KeyIdOf(token)));
+  return VerifyIssuedToken(token, *issuer, contract::kTokenAudience, time_.WallNow());
 }
 
 // A user may start a pod of any name with our audience and write any label and owner into it. What this proves is that

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "operator/kube/api.h"
 #include "operator/telemetry/job_store.h"
+#include "operator/telemetry/token_proof.h"
 
 namespace attune::telemetry {
 
@@ -21,8 +22,9 @@ struct ServerCertificate {
 struct ServiceOptions {
   std::string listen = "0.0.0.0:7410";  // port 0: any, see Service::address
   double report_seconds = 1;
-  // TokenReview of the sidecar's token, and the pod must belong to the job it names. Without it, loopback only.
+  // The sidecar's token is proved, and the pod must belong to the job it names. Without it, loopback only.
   bool authenticate = true;
+  TokenProof proof = TokenProof::kReview;
   std::optional<ServerCertificate> certificate;
   Duration hello_timeout = std::chrono::seconds(10);  // from the begin of a stream
   // Asked before each directive, in the threads of Send. Empty: always. A process that was stopped while it led still

@@ -31,7 +31,7 @@ class SidecarStream;
 // What streams share with the service; streams come and go in gRPC's threads.
 struct SharedByStreams {
   SharedByStreams(const ServiceOptions& options, kube::Api& api, JobStore& store)
-      : options(options), store(store), authenticator(api, time) {}
+      : options(options), store(store), authenticator(api, time, options.proof) {}
 
   const ServiceOptions options;
   JobStore& store;

@@ -70,6 +70,7 @@ class OperatorImpl final : public Operator {
     telemetry::ServiceOptions service{.listen = options_.telemetry_listen,
                                       .report_seconds = options_.report_seconds,
                                       .authenticate = options_.authenticate,
+                                      .proof = options_.token_proof,
                                       .certificate = std::nullopt,
                                       .may_direct = options_.may_direct};
     std::string authority;

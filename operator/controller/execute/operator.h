@@ -14,6 +14,7 @@
 #include "base/time_source.h"
 #include "operator/kube/api.h"
 #include "operator/telemetry/job_store.h"
+#include "operator/telemetry/token_proof.h"
 
 namespace attune::controller {
 
@@ -30,6 +31,7 @@ struct OperatorOptions {
   bool job_policies = false;               // a NetworkPolicy per job (job_policy.h)
   std::string policy_metrics_from = "[]";  // who may read the metrics of jobs: JSON, a list of NetworkPolicyPeer
   double report_seconds = 1;
+  telemetry::TokenProof token_proof = telemetry::TokenProof::kReview;
   bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions
   Duration status_interval = std::chrono::seconds(20);  // least time between progress updates of a job's status
   // Workers are made without the coordinator's word that all servers have joined when it was not heard for so long.

@@ -137,6 +137,10 @@ class RestApi final : public Api {
                          call);
   }
 
+  StatusOr<Json> GetDocument(const std::string& path, const CallOptions& call) override {
+    return SendForObject({.method = "GET", .path = path, .may_repeat = true}, "reading " + path, call);
+  }
+
   StatusOr<ListResult> List(const ResourceType& type, const ListOptions& options, const CallOptions& call) override {
     MonotonicTime deadline = time_.Now() + call.timeout;
     StatusOr<ListResult> list = ListPages(type, options, deadline);
