@@ -6,9 +6,11 @@
 #include "cli/display/terminal.h"
 #include "cli/failure.h"
 #include "cli/requests/job_words.h"
+#include "cli/requests/overruled.h"
 #include "cli/requests/scale_request.h"
 #include "cli/requests/waiting.h"
 #include "cli/runs/jobs.h"
+#include "operator/api/status/chosen_settings.h"
 
 namespace attune::cli {
 namespace {
@@ -31,6 +33,17 @@ Status Patch(kube::Api& api, const kube::ObjectKey& key, const ScaleRequest& req
     return api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, patch, "scale").status();
   }
   return api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, ScalePatch(request)).status();
+}
+
+// Of sizes nothing is checked: what an amount is written as says little about what it is.
+Status CheckCounts(const api::TrainingJob& job, const ScaleRequest& request) {
+  const auto check = [&](const char* role, const std::optional<int32_t>& count) {
+    if (!count) return OkStatus();
+    const std::string number = std::to_string(*count);
+    return CheckNotOverruled(job, std::string("spec.") + role + ".replicas", number, role + ("=" + number));
+  };
+  RETURN_IF_ERROR(check("servers", request.servers));
+  return check("workers", request.workers);
 }
 
 // The coordinator, or the machine of a pod, may still say no; its words are the operator's condition.
@@ -59,8 +72,9 @@ int Scale(const ScaleArguments& arguments, const Target& target) {
   const kube::ObjectKey key = connection->key;
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
-  const api::TrainingJob job = api::ParseTrainingJob(*object).job;
+  const api::TrainingJob job = api::ParseInForce(*object).job;
   if (const Status status = CheckScale(job, *request); !status.ok()) return Fail(status);
+  if (const Status status = CheckCounts(job, *request); !status.ok()) return Fail(status);
   if (const Status status = Patch(*connection->api, key, *request); !status.ok()) {
     return Fail(Annotate(status, "scaling " + key.ToString()));
   }

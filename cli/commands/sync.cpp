@@ -6,9 +6,11 @@
 #include "cli/display/terminal.h"
 #include "cli/failure.h"
 #include "cli/requests/job_words.h"
+#include "cli/requests/overruled.h"
 #include "cli/requests/sync_request.h"
 #include "cli/requests/waiting.h"
 #include "cli/runs/jobs.h"
+#include "operator/api/status/chosen_settings.h"
 
 namespace attune::cli {
 namespace {
@@ -25,6 +27,12 @@ std::optional<SyncMode> InForce(const api::TrainingJob& job) {
   return api::FromManifest(*job.status.synchronization);
 }
 
+Status CheckCounts(const api::TrainingJob& job, SyncMode wanted, const std::string& words) {
+  kube::Json fields = api::SynchronizationFields(wanted);
+  if (fields["staleness"].is_null()) fields.erase("staleness");
+  return CheckNotOverruled(job, "spec.synchronization", fields.dump(), "slack=" + words);
+}
+
 }  // namespace
 
 int Sync(const SyncArguments& arguments, const Target& target) {
@@ -39,8 +47,9 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   const kube::ObjectKey key = connection->key;
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
-  const api::TrainingJob before = api::ParseTrainingJob(*object).job;
+  const api::TrainingJob before = api::ParseInForce(*object).job;
   if (const Status status = CheckSynchronization(before, *wanted); !status.ok()) return Fail(status);
+  if (const Status status = CheckCounts(before, *wanted, words.mode); !status.ok()) return Fail(status);
   const auto patched =
       connection->api->Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, SynchronizationPatch(*wanted));
   if (!patched.ok()) return Fail(Annotate(patched.status(), "switching " + key.ToString()));

@@ -5,6 +5,7 @@
 #include "cli/display/table.h"
 #include "cli/runs/job_view.h"
 #include "operator/api/format.h"
+#include "operator/api/status/chosen_settings.h"
 #include "operator/api/training_job.h"
 #include "operator/controller/observe/observed.h"
 #include "operator/kube/quantity.h"
@@ -321,11 +322,18 @@ Table EventTable(const std::vector<JobEvent>& events, double now) {
   return table;
 }
 
+// "workers 4 instead of 2 (argocd-controller keeps the spec)".
+std::string ChosenText(const api::TrainingJob& job) {
+  if (job.chosen.empty()) return "";
+  const std::string& owner = job.replicas_manager;
+  return api::ToString(job.chosen) + (owner.empty() ? "" : " (" + owner + " keeps the spec)");
+}
+
 }  // namespace
 
 std::string DescriptionText(const kube::Json& object, const std::vector<kube::Json>& pods,
                             const std::vector<JobEvent>& events, double now) {
-  const api::TrainingJob job = api::ParseTrainingJob(object).job;
+  const api::TrainingJob job = api::ParseInForce(object).job;
   std::string text;
   Row(text, "Name", job.name);
   Row(text, "Namespace", job.name_space);
@@ -342,6 +350,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   Row(text, "Each", SizeText(job.spec.workers.resources));
   Row(text, "Use", UsageText(job.status.workers.usage));
   Row(text, "Placement", PlacementText(job.spec.placement));
+  Row(text, "Chosen", ChosenText(job));
   Row(text, "Progress", ProgressText(job.status));
   Row(text, "Trouble", TroubleOf(job.status));
   Row(text, "Trouble", EndedWithoutAStep(job, pods));

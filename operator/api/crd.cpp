@@ -80,6 +80,39 @@ Json DecisionsSchema(const std::string& description) {
           {"items", item}};
 }
 
+Json LossesSchema(const std::string& description) {
+  const Json item = {
+      {"type", "object"},
+      {"required", {"machine", "time"}},
+      {"properties",
+       {{"machine", StringSchema("", 253)},
+        {"pod", {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}, {"description", "Its number in the job."}}},
+        {"time", StringSchema("When, RFC 3339.")}}}};
+  return {{"type", "array"},
+          {"description", description},
+          {"maxItems", MachineLoss::kKept},
+          {"x-kubernetes-list-type", "atomic"},
+          {"items", item}};
+}
+
+Json SettingsSchema(const std::string& description) {
+  constexpr int32_t kSettingsMax = 16, kTextMax = 256;
+  const Json item = {{"type", "object"},
+                     {"required", {"field", "value"}},
+                     {"properties",
+                      {{"field", StringSchema("Of the spec, such as spec.workers.replicas.", kTextMax)},
+                       {"value", StringSchema("That the job has.", kTextMax)},
+                       {"instead", StringSchema("What the spec said when it was chosen; once the spec says something "
+                                                "else, that counts. Absent: nothing.",
+                                                kTextMax)}}}};
+  return {{"type", "array"},
+          {"description", description},
+          {"maxItems", kSettingsMax},
+          {"x-kubernetes-list-type", "map"},
+          {"x-kubernetes-list-map-keys", {"field"}},
+          {"items", item}};
+}
+
 // Everything passes; the parts that rules look at are named.
 Json PodTemplateSchema(const Field& field) {
   const std::string role = field.parent() == "spec.workers" ? "worker" : "server";
@@ -176,6 +209,10 @@ Json SchemaOf(const Field& field) {
       return MetricsSchema(field.description);
     case FieldType::kDecisionList:
       return DecisionsSchema(field.description);
+    case FieldType::kSettingList:
+      return SettingsSchema(field.description);
+    case FieldType::kLossList:
+      return LossesSchema(field.description);
     case FieldType::kFailureRules:
       return FailureRulesSchema(field.description);
   }

@@ -28,6 +28,7 @@ std::vector<FieldRule> MakeRules();
 // Names in the order of the enumerators.
 inline std::vector<std::string> Names(Synchronization::Mode) { return {"Async", "BSP", "SSP"}; }
 inline std::vector<std::string> Names(TuningMode) { return {"Off", "Recommend", "Initial", "InPlaceOnly", "Auto"}; }
+inline std::vector<std::string> Names(WriteTo) { return {"ByOwner", "Spec", "Status"}; }
 inline std::vector<std::string> Names(FindingPolicy) { return {"ByMode", "Act", "Report", "Off"}; }
 inline std::vector<std::string> Names(ServerPlacement) { return {"Any", "Spread", "Pack", "WithWorkers"}; }
 inline std::vector<std::string> Names(WorkerPlacement) { return {"Any", "Spread", "Pack"}; }
@@ -35,6 +36,7 @@ inline std::vector<std::string> Names(ObjectiveKind) { return {"Time", "Cost", "
 inline std::vector<std::string> Names(Transport) { return {"Authenticated", "Encrypted"}; }
 inline std::vector<std::string> Names(Direction) { return {"Minimize", "Maximize"}; }
 inline std::vector<std::string> Names(ResumeAt) { return {"Newest", "Best"}; }
+inline std::vector<std::string> Names(SuccessPolicy) { return {"ClosingWorkDone", "GoalReached"}; }
 inline std::vector<std::string> Names(CleanPods) { return {"None", "Running", "All"}; }
 
 template <class T>
@@ -142,6 +144,20 @@ struct Binding<std::vector<TuningDecision>> {
   static constexpr FieldType kType = FieldType::kDecisionList;
   static void Set(std::vector<TuningDecision>& target, const Json& value);
   static Json Get(const std::vector<TuningDecision>& source);
+};
+
+template <>
+struct Binding<std::vector<MachineLoss>> {
+  static constexpr FieldType kType = FieldType::kLossList;
+  static void Set(std::vector<MachineLoss>& target, const Json& value);
+  static Json Get(const std::vector<MachineLoss>& source);
+};
+
+template <>
+struct Binding<std::vector<ChosenSetting>> {
+  static constexpr FieldType kType = FieldType::kSettingList;
+  static void Set(std::vector<ChosenSetting>& target, const Json& value);
+  static Json Get(const std::vector<ChosenSetting>& source);
 };
 
 template <>

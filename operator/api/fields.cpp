@@ -79,6 +79,10 @@ std::string AllowedText(const Field& field) {
       return "a list of metrics";
     case FieldType::kDecisionList:
       return "a list of decisions";
+    case FieldType::kSettingList:
+      return "a list of settings";
+    case FieldType::kLossList:
+      return "a list of losses";
     case FieldType::kFailureRules:
       return "a list of rules";
   }

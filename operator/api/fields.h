@@ -26,6 +26,8 @@ enum class FieldType {
   kConditions,    // list of metav1.Condition
   kMetricList,    // list of MetricStatus
   kDecisionList,  // list of TuningDecision
+  kSettingList,   // list of ChosenSetting
+  kLossList,      // list of MachineLoss
   kNumbers,       // list of whole numbers
   kFailureRules,  // list of FailureRule
   kQuantity,      // cpu or memory as Kubernetes writes it, a string or a whole number

@@ -1,6 +1,7 @@
 #include "operator/api/job_metadata.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "operator/api/field_binding.h"
 #include "operator/api/pod_template.h"
@@ -21,7 +22,27 @@ void CheckStringMap(const Json& metadata, const char* key, std::vector<FieldProb
   }
 }
 
+bool States(const Json& fields, const char* role) {
+  const Json::json_pointer at(std::string("/f:spec/f:") + role + "/f:replicas");
+  return fields.is_object() && fields.contains(at);
+}
+
+// Programs by which people, or this system, state replicas.
+bool IsPersonal(std::string_view manager) { return manager.starts_with("kubectl") || manager.starts_with("attune"); }
+
 }  // namespace
+
+std::string ReplicasManager(const Json& managed_fields) {
+  if (!managed_fields.is_array()) return "";
+  for (const Json& entry : managed_fields) {
+    if (!entry.is_object()) continue;
+    const std::string manager = TextAt(entry, "manager");
+    const auto fields = entry.find("fieldsV1");
+    if (manager.empty() || IsPersonal(manager) || fields == entry.end()) continue;
+    if (States(*fields, "servers") || States(*fields, "workers")) return manager;
+  }
+  return "";
+}
 
 void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProblem>& problems) {
   static const std::vector<std::string> kKnown = {"name",
@@ -61,6 +82,8 @@ void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProb
   }
   CheckStringMap(metadata, "labels", problems);
   CheckStringMap(metadata, "annotations", problems);
+  if (const auto managed = metadata.find("managedFields"); managed != metadata.end())
+    job.replicas_manager = ReplicasManager(*managed);
   job.uid = TextAt(metadata, "uid");
   job.resource_version = TextAt(metadata, "resourceVersion");
   job.creation_time = TextAt(metadata, "creationTimestamp");

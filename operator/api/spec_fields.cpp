@@ -278,6 +278,14 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
                  "PersistentVolumeClaim");
   fields.push_back(claim);
   AddCheckpoint(fields);
+  fields.push_back(Default(Object("spec.startPolicy", "How the job begins."), Json::object()));
+  fields.push_back(
+      Range(Bound("spec.startPolicy.gangTimeoutSeconds",
+                  "All pods or none: where they have not all found a machine after so long, those that have "
+                  "give theirs back, and the job begins again after a pause. Absent: each pod starts when "
+                  "it can.",
+                  LENS(spec.start_policy.gang_timeout_seconds)),
+            5, kSecondsMax));
   fields.push_back(
       Default(Object("spec.runPolicy", "What happens on failure, on leaving and at the end."), Json::object()));
   fields.push_back(
@@ -287,6 +295,13 @@ void AddModelAndRunPolicy(std::vector<Field>& fields) {
                           LENS(spec.run_policy.backoff_limit)),
                     3),
             0, 1'000'000));
+  fields.push_back(
+      Default(Bound("spec.runPolicy.successPolicy",
+                    "When the job has succeeded. ClosingWorkDone: its goal is reached, and what the program "
+                    "does then (a last evaluation, saving the model) has ended well. GoalReached: at once; "
+                    "its processes are asked to end.",
+                    LENS(spec.run_policy.success_policy)),
+              "ClosingWorkDone"));
   Field policy = Object("spec.runPolicy.podFailurePolicy",
                         "Which ends of pods are failures, as in Kubernetes' Jobs. Without a rule that matches: what "
                         "the platform ended (evictions, preemptions, lost machines) is Ignored, all else Restarted.");

@@ -116,6 +116,8 @@ class Parser {
       case FieldType::kConditions:
       case FieldType::kMetricList:
       case FieldType::kDecisionList:
+      case FieldType::kSettingList:
+      case FieldType::kLossList:
         return value.is_array() ? field.set(job_, value) : Problem(field, FoundText(value));
     }
   }

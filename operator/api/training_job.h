@@ -11,10 +11,11 @@
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
-#include "operator/api/failure/failure_policy.h"
 #include "operator/api/placement.h"
 #include "operator/api/role_resources.h"
+#include "operator/api/run_policy.h"
 #include "operator/api/status/data_plane_status.h"
+#include "operator/api/status/machine_loss.h"
 #include "operator/api/status/move_status.h"
 #include "operator/api/status/suspension_status.h"
 #include "operator/api/status/tuning_status.h"
@@ -90,21 +91,6 @@ struct Role {
   RoleResources resources = {};
 };
 
-enum class CleanPods { kNone, kRunning, kAll };  // pods removed when the job has ended
-
-struct RunPolicy {
-  int32_t backoff_limit = 3;               // restarts of failed workers, all together
-  std::vector<FailureRule> failure_rules;  // which ends count for it; the first that matches decides
-  std::optional<int64_t> ttl_seconds_after_finished;
-  std::optional<int64_t> active_deadline_seconds;  // then it is Failed; begins again when it has been suspended
-  int64_t drain_seconds = 60;                      // how long a leaving worker may finish what it has in hand
-  CleanPods clean_pods = CleanPods::kRunning;
-  // What a job that stands still waits for is restarted after so long; 0: never.
-  int64_t progress_deadline_seconds = 600;
-  // The last rung of a new size: all pods are made again from a checkpoint where nothing else gives it to them.
-  bool restart_to_resize = false;
-};
-
 struct Model {
   std::string claim;  // PersistentVolumeClaim shared by all pods for the model; "": the platform's default
 };
@@ -154,6 +140,7 @@ struct TrainingJobSpec {
   Model model;
   Checkpoint checkpoint;
   RunPolicy run_policy;
+  StartPolicy start_policy;
   Security security;
   Tuning tuning;
   std::optional<int32_t> worker_threads;  // that each worker computes with; absent: as its program begins
@@ -271,6 +258,15 @@ struct JobResult {
   std::string left_out;  // what could not be kept, by name, with the reason; "": nothing
 };
 
+// One field of the spec that has been chosen to have another value than the spec says (status/chosen_settings.h).
+// Values are text: a string as it is, everything else as JSON.
+struct ChosenSetting {
+  std::string field;    // "spec.workers.replicas"
+  std::string value;    // "4"
+  std::string instead;  // what the spec said then; "": nothing
+  friend bool operator==(const ChosenSetting&, const ChosenSetting&) = default;
+};
+
 struct TrainingJobStatus {
   int64_t observed_generation = 0;
   std::vector<Condition> conditions;
@@ -294,9 +290,11 @@ struct TrainingJobStatus {
   std::optional<ReliefStatus> relief;
   std::optional<StandstillStatus> standstill;
   std::optional<MoveStatus> move;
+  std::vector<MachineLoss> machine_losses;  // of the last hour, oldest first
   std::optional<SuspensionStatus> suspension;
   std::optional<TuningStatus> tuning;
   std::optional<PolicyInForce> policy;  // absent: none selects the job
+  std::vector<ChosenSetting> settings;  // read only: they are written by themselves, for themselves
 };
 
 struct TrainingJob {
@@ -305,8 +303,12 @@ struct TrainingJob {
   std::string checkpoint_request;  // of the annotation attune.dev/checkpoint-request
   std::string move_request;        // of the annotation attune.dev/move; "": none, or withdrawn
   std::string restart_request;     // of the annotation attune.dev/restart
+  // Who has stated the replicas of servers or workers last, where it is neither a person at a command line nor this
+  // system: a controller that writes them again whenever they differ (metadata.managedFields). "": there is none.
+  std::string replicas_manager;
   bool being_deleted = false;
   TrainingJobSpec spec;
+  std::vector<ChosenSetting> chosen;  // those of status.settings that `spec` has; set by ParseInForce only
   TrainingJobStatus status;
 };
 

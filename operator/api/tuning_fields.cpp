@@ -92,6 +92,14 @@ void AddTuning(std::vector<Field>& fields) {
   fields.push_back(Default(
       Bound("spec.tuning.paused", "Leave the setting as it is until this is false again.", LENS(spec.tuning.paused)),
       false));
+  fields.push_back(
+      Default(Bound("spec.tuning.writeTo",
+                    "Where the operator keeps what it chooses. Spec: it changes the spec, as a user would. "
+                    "Status: it leaves the spec to its owner, for instance a GitOps controller; what it "
+                    "chooses is in status.settings, until the spec says something else there. ByOwner: "
+                    "Status where another controller states the replicas, else Spec.",
+                    LENS(spec.tuning.write_to)),
+              "ByOwner"));
   fields.push_back(Range(Default(Bound("spec.tuning.windowSeconds",
                                        "Shortest time at a setting that is worth measuring; noisy jobs need more.",
                                        LENS(spec.tuning.window_seconds)),

@@ -56,8 +56,16 @@ struct TuningObjective {
   std::optional<double> budget;  // for the whole job
 };
 
+// Where the operator keeps what it chooses for a job.
+enum class WriteTo {
+  kByOwner,  // the status where another controller states the replicas, else the spec
+  kSpec,     // as a user would
+  kStatus,   // the spec stays what its owner says (status/chosen_settings.h)
+};
+
 struct Tuning {
   TuningMode mode = TuningMode::kOff;
+  WriteTo write_to = WriteTo::kByOwner;
   bool paused = false;
   int64_t window_seconds = 5;  // shortest time at a setting that is worth measuring
   TuningObjective objective;

@@ -1,7 +1,9 @@
 #include "operator/controller/plan.h"
 
 #include "operator/api/format.h"
+#include "operator/controller/actions/change_setting.h"
 #include "operator/controller/actions/draft.h"
+#include "operator/controller/members/machine_losses.h"
 #include "operator/controller/members/move.h"
 #include "operator/controller/members/move_planner.h"
 #include "operator/controller/members/placement_moves.h"
@@ -187,7 +189,8 @@ void PlanTuningHistory(const Observed& observed, Draft& draft) {
 }
 
 // `kept`: the setting is on record before it is in the spec, so that a new operator knows who asked for it.
-void PlanTuning(const Observed& observed, Draft::Needs kept, Now now, Draft& draft) {
+// `waits`: its setting is written at a later look, when it still wants it.
+void PlanTuning(const Observed& observed, Draft::Needs kept, bool waits, Now now, Draft& draft) {
   if (!observed.tuning) return;
   const TuningOutput& tuning = *observed.tuning;
   for (const TuningOutput::Event& event : tuning.events) {
@@ -199,16 +202,11 @@ void PlanTuning(const Observed& observed, Draft::Needs kept, Now now, Draft& dra
   }
   draft.Requeue(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(tuning.look_again)), "the tuner");
   for (const PodMove& move : tuning.moves) PassOn(move, observed, now, draft);
-  if (!tuning.change || IntoBounds(observed) ||
+  if (waits || !tuning.change || IntoBounds(observed) ||
       (observed.policy && !KeepsBounds(*observed.policy, SettingOf(observed.job), *tuning.change)))
     return;
-  kube::Json patch;
-  patch["metadata"]["uid"] = observed.job.uid;
-  patch["spec"] = SpecPatch(*tuning.change);
-  draft.Create(
-      PatchJob{
-          .patch = std::move(patch), .reason = "the tuner wants " + ToString(*tuning.change), .if_job_unchanged = true},
-      std::move(kept));
+  ChangeSetting(observed, SpecPatch(*tuning.change), "the tuner wants " + ToString(*tuning.change),
+                /*if_unchanged=*/true, draft, std::move(kept));
 }
 
 // A job outside of what policies allow is brought into it, where one of them says so. Windows begin and end by the wall
@@ -220,12 +218,8 @@ void PlanBounds(const Observed& observed, Now now, Draft& draft) {
     draft.Requeue(std::min(kLookAtClock, std::chrono::duration_cast<Duration>(*at - now.wall)), "a policy's window");
   const auto within = IntoBounds(observed);
   if (!within) return;
-  kube::Json patch;
-  patch["metadata"]["uid"] = observed.job.uid;
-  patch["spec"] = SpecPatch(*within);
-  draft.Create(PatchJob{.patch = std::move(patch),
-                        .reason = "policies allow no more than " + ToString(*within),
-                        .if_job_unchanged = true});
+  ChangeSetting(observed, SpecPatch(*within), "policies allow no more than " + ToString(*within),
+                /*if_unchanged=*/true, draft);
 }
 
 std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& options, Now now) {
@@ -347,6 +341,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   // Nothing is made before the name of the job's Secret is on record.
   const bool naming = !verdict && NeedsSecretName(observed);
   const MoveFacts moves = FactsOfMoves(observed, servers, /*ends=*/!stays);
+  progression.machine_losses = NextLosses(observed, now);
   if (!naming) progression.move = NextMove(observed, moves, options, now, draft);
   PlanTuningHistory(observed, draft);
   Draft::Needs kept = PlanTuningRecord(observed, options, draft);
@@ -361,8 +356,9 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     if (servers.formed) progression.requests = PlanRequests(observed, servers, options, now, directives, draft);
     PlanWorkers(observed, servers, workers, options, now, directives, draft);
     progression.resizes = PlanResizes(observed, servers, workers, options, now, draft);
-    if (!IsSuspending(observed.job.status)) PlanTuning(observed, std::move(kept), now, draft);
-    PlanBounds(observed, now, draft);
+    const bool tidies = TidySettings(observed, draft);
+    if (!IsSuspending(observed.job.status)) PlanTuning(observed, std::move(kept), tidies, now, draft);
+    if (!tidies) PlanBounds(observed, now, draft);
     // One that has passed ends nothing any more: the job is done and waits for its last processes.
     if (const auto left = UntilDeadline(observed, now); left && *left > Duration::zero())
       draft.Requeue(*left, "the job's deadline");
@@ -384,6 +380,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   ReportTransitions(observed, next, written, draft);
   ReportMove(observed.job.status.move, next.move, written, draft);
+  ReportAvoided(observed.job.status.machine_losses, next.machine_losses, written, draft);
   ReportSuspension(observed.job.status, next, written, draft);
   ReportStandstill(observed.job.status, next, written, draft);
   ReportCoordinator(observed.job.status, progression.coordinator, written, draft);

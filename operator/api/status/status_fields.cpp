@@ -146,6 +146,8 @@ void AddSuspension(std::vector<Field>& fields) {
   add("attempt", "How often all processes of the job have been started again.", &SuspensionStatus::attempt);
   add("directory", "Where the checkpoint lies that they begin with.", &SuspensionStatus::directory);
   add("checkpoint", "Its number.", &SuspensionStatus::checkpoint);
+  add("gangTries", "Attempts in a row that were given up because not all pods found a machine.",
+      &SuspensionStatus::gang_tries);
   add("message", "What it waits for, or why the job is not suspended.", &SuspensionStatus::message);
 }
 
@@ -291,6 +293,14 @@ void AddStatus(std::vector<Field>& fields) {
   fields.push_back(
       OmitEmpty(PartMember("status.policy.conflict", "What policies leave nothing of; the job keeps it as it is.",
                            kPolicy, &PolicyInForce::conflict)));
+  fields.push_back(Bound("status.machineLosses",
+                         "Pods that were lost with a machine, or failed on it, within the last hour. New pods avoid a "
+                         "machine with two of them, where there is room elsewhere.",
+                         LENS(status.machine_losses)));
+  fields.push_back(Bound("status.settings",
+                         "What the operator has chosen instead of what the spec says, where it does not write into "
+                         "the spec (spec.tuning.writeTo).",
+                         LENS(status.settings)));
   fields.push_back(Object("status.display", "Strings for table columns, derived from the rest."));
   AddDisplay(fields, "servers", "Ready and existing servers.", &Display::servers);
   AddDisplay(fields, "workers", "Ready and existing workers.", &Display::workers);

@@ -25,6 +25,8 @@ struct SuspensionStatus {
   // one is being written, the newest one before it.
   std::string directory;
   uint64_t checkpoint = 0;
+  // Attempts in a row that were given up because not all pods found a machine (plan/suspension/gang_start.h).
+  int32_t gang_tries = 0;
   std::string message;  // what it waits for, or why not
 };
 inline constexpr char kSuspensionRefused[] = "Refused";              // the job trains; `message` says why

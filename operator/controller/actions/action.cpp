@@ -19,6 +19,9 @@ struct Describer {
   std::string operator()(const PatchJob& a) const {
     return "PatchJob " + a.patch.value("spec", a.patch.at("metadata")).dump() + Why(a.reason);
   }
+  std::string operator()(const ChooseSettings& a) const {
+    return std::string(kActChooseSettings) + " " + a.spec.dump() + Why(a.reason);
+  }
   std::string operator()(const OpenTuningRecord& a) const {
     return std::string(kActOpenTuningRecord) + " " + a.name + Why(a.reason);
   }
@@ -55,7 +58,9 @@ std::string KindOf(const Action& action) {
 }
 
 std::string Identity(const Action& action) {
-  if (std::holds_alternative<WriteStatus>(action) || std::holds_alternative<PatchJob>(action)) return KindOf(action);
+  if (std::holds_alternative<WriteStatus>(action) || std::holds_alternative<PatchJob>(action) ||
+      std::holds_alternative<ChooseSettings>(action))
+    return KindOf(action);
   // Letting go of a pod does not wait for a mark that was refused.
   if (const auto* patch = std::get_if<PatchPod>(&action);
       patch != nullptr && patch->patch.at("metadata").contains("finalizers")) {

@@ -87,6 +87,12 @@ struct PatchJob {
   // Changed only when the job is still what the plan was made from: a user may have chosen another setting since.
   bool if_job_unchanged = false;
 };
+// The same of a job whose spec is its owner's (api/status/chosen_settings.h), always of one that is unchanged. An empty
+// patch removes choices that do not count any more.
+struct ChooseSettings {
+  kube::Json spec;  // merge patch of the spec
+  std::string reason;
+};
 // What the tuner must not forget (objects/tuning_record.h) is read, or begun where nothing is kept yet: it has to be in
 // hand before the tuner does anything. `moved`: what an operator of an earlier version left in the status.
 struct OpenTuningRecord {
@@ -126,8 +132,8 @@ struct RequeueAfter {
 };
 
 using Action =
-    std::variant<PatchPod, PatchJob, OpenTuningRecord, WriteTuningRecord, WriteStatus, EmitEvent, CreateService,
-                 CreatePodDisruptionBudget, PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy,
+    std::variant<PatchPod, PatchJob, ChooseSettings, OpenTuningRecord, WriteTuningRecord, WriteStatus, EmitEvent,
+                 CreateService, CreatePodDisruptionBudget, PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy,
                  KeepTuningHistory, CreatePod, ResizePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "operator/api/status/chosen_settings.h"
 #include "operator/controller/execute/history_store.h"
 #include "operator/controller/objects/job_policy.h"
 #include "operator/controller/objects/job_secret.h"
@@ -16,6 +17,7 @@ namespace {
 using kube::Json;
 
 constexpr size_t kDirectivesRemembered = 256;
+constexpr char kSettingsManager[] = "attune-operator-settings";  // of status.settings, and of nothing else
 constexpr kube::CallOptions kCall{.timeout = Carrier::kCallTimeout};
 
 bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
@@ -24,6 +26,12 @@ bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFoun
 bool IsReplaced(const Status& status) { return status.code() == StatusCode::kAborted; }
 
 }  // namespace
+
+void Carrier::TakeJob(Json written) {
+  done_.expectations.ExpectWritten(kube::kTrainingJobs, written, time_.Now());
+  job_version_ = kube::ResourceVersion(written);
+  written_job_ = std::move(written);
+}
 
 Status Carrier::Create(const kube::ResourceType& type, const Json& object) {
   if (done_.expectations.IsAwaited(type, kube::KeyOf(object))) return OkStatus();  // it is there; the cache lags
@@ -128,13 +136,18 @@ Status Carrier::CarryOut(const PatchJob& action) {
   if (action.if_job_unchanged) patch["metadata"]["resourceVersion"] = job_version_;
   StatusOr<Json> patched = api_.Patch(kube::kTrainingJobs, key_, kube::PatchType::kMerge, patch, "", kCall);
   if (patched.ok()) {
-    done_.expectations.ExpectWritten(kube::kTrainingJobs, *patched, time_.Now());
-    job_version_ = kube::ResourceVersion(*patched);
+    TakeJob(*std::move(patched));
     return OkStatus();
   }
   const bool is_done = IsGone(patched.status()) || (IsReplaced(patched.status()) && !action.if_job_unchanged);
   if (is_done) return OkStatus();
   return Annotate(patched.status(), "changing the setting of job " + key_.ToString());
+}
+
+Status Carrier::CarryOut(const ChooseSettings& action) {
+  const Json& job = written_job_ ? *written_job_ : job_object_;
+  const Json settings = api::ToJson(api::ChosenAfter(job, action.spec));
+  return ApplyStatus({{"settings", settings}}, kSettingsManager, job_version_);
 }
 
 Status Carrier::CarryOut(const OpenTuningRecord& action) {
@@ -207,24 +220,26 @@ Status Carrier::CarryOut(const PatchPodDisruptionBudget& action) {
   return OkStatus();
 }
 
-Status Carrier::CarryOut(const WriteStatus& action) {
-  const Json body = {{"apiVersion", kube::kTrainingJobs.api_version()},
-                     {"kind", kube::kTrainingJobs.kind},
-                     {"metadata",
-                      {{"name", key_.name},
-                       {"namespace", key_.name_space},
-                       {"uid", job_.uid},
-                       // A plan from an outdated job must not undo what is newer.
-                       {"resourceVersion", job_.resource_version}}},
-                     {"status", api::ToJson(action.status)}};
+// A plan from an outdated job must not undo what is newer: `version` is of the job that it was made from.
+Status Carrier::ApplyStatus(Json status, const char* manager, const std::string& version) {
+  const Json body = {
+      {"apiVersion", kube::kTrainingJobs.api_version()},
+      {"kind", kube::kTrainingJobs.kind},
+      {"metadata",
+       {{"name", key_.name}, {"namespace", key_.name_space}, {"uid", job_.uid}, {"resourceVersion", version}}},
+      {"status", std::move(status)}};
   kube::ApplyOptions options;
-  options.field_manager = contract::kFieldManager;
+  options.field_manager = manager;
   options.subresource = "status";
   StatusOr<Json> written = api_.Apply(kube::kTrainingJobs, body, options, kCall);
   if (!written.ok()) return Annotate(written.status(), "writing the status of job " + key_.ToString());
-  done_.expectations.ExpectWritten(kube::kTrainingJobs, *written, time_.Now());
+  TakeJob(*std::move(written));
+  return OkStatus();
+}
+
+Status Carrier::CarryOut(const WriteStatus& action) {
+  RETURN_IF_ERROR(ApplyStatus(api::ToJson(action.status), contract::kFieldManager, job_.resource_version));
   done_.status_written_at = time_.Now();
-  job_version_ = kube::ResourceVersion(*written);
   return OkStatus();
 }
 

@@ -59,6 +59,8 @@ class Carrier {
  private:
   Status Create(const kube::ResourceType& type, const kube::Json& object);
   Status CheckJobIsAsPlanned();
+  Status ApplyStatus(kube::Json status, const char* manager, const std::string& version);
+  void TakeJob(kube::Json written);
   Status OnNameInUse(const kube::ResourceType& type, const kube::ObjectKey& key);
 
   Status CarryOut(const CreatePod& action);
@@ -68,6 +70,7 @@ class Carrier {
   Status CarryOut(const CreateNetworkPolicy& action);
   Status CarryOut(const PatchPod& action);
   Status CarryOut(const PatchJob& action);
+  Status CarryOut(const ChooseSettings& action);
   Status CarryOut(const OpenTuningRecord& action);
   Status CarryOut(const WriteTuningRecord& action);
   Status CarryOut(const KeepTuningHistory& action);
@@ -92,6 +95,7 @@ class Carrier {
   Done& done_;
   // What this round's own writes have made of what the plan was made from.
   std::string job_version_;
+  std::optional<kube::Json> written_job_;
   std::map<std::string, std::string> pod_versions_;  // by uid
 };
 

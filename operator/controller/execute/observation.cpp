@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/os/random_seed.h"
+#include "operator/api/status/chosen_settings.h"
 #include "operator/controller/execute/carrier.h"
 #include "operator/controller/members/placement_moves.h"
 #include "operator/controller/members/resize_moves.h"
@@ -81,7 +82,7 @@ Status Observation::ReadAgain() {
 }
 
 void Observation::ObserveJob(const Json& job) {
-  api::ParsedJob parsed = api::ParseTrainingJob(job);
+  api::ParsedJob parsed = api::ParseInForce(job);
   observed_.job = std::move(parsed.job);
   observed_.problems = std::move(parsed.problems);
   if (from_.caches.policies == nullptr) return;

@@ -11,6 +11,7 @@ using kube::Json;
 
 constexpr int kMachineWeight = 100;  // the most there is: a template's own preferences do not outweigh what was asked
 // Less: a pod that moves to a machine goes there, whatever else runs there.
+constexpr int kAvoidWeight = 60;
 constexpr int kNearWeight = 50;
 // Servers are made first: workers come to them, but spread among those machines and others.
 constexpr int kFollowWeight = 20;
@@ -22,9 +23,9 @@ Json& ListAt(Json& affinity, const char* kind) {
 }
 
 // By the machine's name, not by its label kubernetes.io/hostname, which may differ.
-Json MachineTerm(const char* relation, const std::string& node) {
+Json MachineTerm(const char* relation, const std::string& node, int weight = kMachineWeight) {
   Json field = {{"key", "metadata.name"}, {"operator", relation}, {"values", Json::array({node})}};
-  return {{"weight", kMachineWeight}, {"preference", {{"matchFields", Json::array({std::move(field)})}}}};
+  return {{"weight", weight}, {"preference", {{"matchFields", Json::array({std::move(field)})}}}};
 }
 
 Json PodsOf(const api::TrainingJob& job, const char* role) {
@@ -72,6 +73,12 @@ void AddPreference(Json& pod, const PlacementPreference& preference) {
   Json& terms = ListAt(pod["spec"]["affinity"], "nodeAffinity");
   if (!preference.to.empty()) terms.push_back(MachineTerm("In", preference.to));
   if (!preference.away_from.empty()) terms.push_back(MachineTerm("NotIn", preference.away_from));
+}
+
+// A field takes one value: a term for each, which together weigh as much as one for each machine that is none of them.
+void AddAvoidance(Json& pod, const std::vector<std::string>& machines) {
+  for (const std::string& machine : machines)
+    ListAt(pod["spec"]["affinity"], "nodeAffinity").push_back(MachineTerm("NotIn", machine, kAvoidWeight));
 }
 
 void AddPlacement(Json& spec, const api::TrainingJob& job, RoleName role) {

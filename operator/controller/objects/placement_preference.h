@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "operator/api/training_job.h"
 #include "operator/controller/observe/names.h"
@@ -18,6 +19,9 @@ struct PlacementPreference {
 
 // Beside what the template states.
 void AddPreference(kube::Json& pod, const PlacementPreference& preference);
+
+// Beside both: machines that have cost the job pods. Whatever else speaks for them, but being asked for by name.
+void AddAvoidance(kube::Json& pod, const std::vector<std::string>& machines);
 
 // What spec.placement asks of a pod of this role, beside what the template states. `spec` is that of the pod.
 void AddPlacement(kube::Json& spec, const api::TrainingJob& job, RoleName role);

@@ -296,6 +296,7 @@ Json BuildPod(const Observed& observed, RoleName role, int32_t index, int32_t se
     return BuildPod(job, role, index, servers, options);
   };
   Json pod = build();
+  AddAvoidance(pod, api::AvoidedMachines(observed.job.status.machine_losses));
   const auto failures = observed.failures_in_a_row.find(PodName(observed.job.name, role, index));
   if (failures != observed.failures_in_a_row.end()) {
     pod["metadata"]["annotations"][kAnnotationFailuresInARow] = std::to_string(failures->second);

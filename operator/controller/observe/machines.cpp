@@ -1,6 +1,8 @@
 #include "operator/controller/observe/machines.h"
 
 #include <algorithm>
+#include <array>
+#include <string>
 
 #include "operator/kube/quantity.h"
 
@@ -34,6 +36,31 @@ Resources Larger(const Resources& a, const Resources& b) {
   return {std::max(a.cpu_cores, b.cpu_cores), std::max(a.memory_bytes, b.memory_bytes)};
 }
 
+// Taints by which autoscalers and the agents of clouds announce that a machine is about to be taken away. What they do
+// next is what an administrator does who has cordoned it: its pods are evicted.
+constexpr std::array kGoingTaints = {
+    "ToBeDeletedByClusterAutoscaler",
+    "karpenter.sh/disrupted",
+    "karpenter.sh/disruption",
+    "aws-node-termination-handler/spot-itn",
+    "aws-node-termination-handler/scheduled-maintenance",
+    "aws-node-termination-handler/asg-lifecycle-termination",
+    "aws-node-termination-handler/rebalance-recommendation",
+    "cloud.google.com/impending-node-termination",
+    "node.kubernetes.io/out-of-service",
+};
+
+bool IsGoing(const Json& node) {
+  const Json& taints = kube::At(node, {"spec", "taints"});
+  if (!taints.is_array()) return false;
+  return std::ranges::any_of(taints, [](const Json& taint) {
+    const std::string key(kube::StringAt(taint, {"key"}));
+    // A preference is no announcement.
+    return kube::StringAt(taint, {"effect"}) != "PreferNoSchedule" &&
+           std::ranges::find(kGoingTaints, key) != kGoingTaints.end();
+  });
+}
+
 bool TakesPods(const Json& node) {
   const ObservedNode seen = ObserveNode(node);
   return seen.ready && !seen.cordoned;
@@ -61,7 +88,7 @@ Json ProjectNode(const Json& node) {
 ObservedNode ObserveNode(const Json& node) {
   ObservedNode seen;
   const Json& cordoned = kube::At(node, {"spec", "unschedulable"});
-  seen.cordoned = cordoned.is_boolean() && cordoned.get<bool>();
+  seen.cordoned = (cordoned.is_boolean() && cordoned.get<bool>()) || IsGoing(node);
   const Json& conditions = kube::At(node, {"status", "conditions"});
   if (!conditions.is_array()) return seen;
   seen.ready = std::none_of(conditions.begin(), conditions.end(), [](const Json& condition) {

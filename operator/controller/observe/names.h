@@ -120,6 +120,7 @@ inline constexpr char kEventResizeDeferred[] = "ResizeDeferred";
 inline constexpr char kEventResizeInfeasible[] = "ResizeInfeasible";
 inline constexpr char kEventMemoryRaised[] = "MemoryRaised";
 inline constexpr char kEventMoveBegun[] = "PodMoving";
+inline constexpr char kEventMachineAvoided[] = "MachineAvoided";
 inline constexpr char kEventPodMoved[] = "PodMoved";
 inline constexpr char kEventMoveRefused[] = "MoveRefused";
 inline constexpr char kEventMoveGivenUp[] = "MoveGivenUp";
@@ -138,6 +139,7 @@ inline constexpr char kEventExpired[] = "Expired";
 
 // --- kinds of actions that more than one room speaks of (actions/action.h)
 
+inline constexpr char kActChooseSettings[] = "ChooseSettings";
 inline constexpr char kActOpenTuningRecord[] = "OpenTuningRecord";
 inline constexpr char kActWriteTuningRecord[] = "WriteTuningRecord";
 inline constexpr char kActKeepTuningHistory[] = "KeepTuningHistory";

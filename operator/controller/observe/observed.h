@@ -88,7 +88,7 @@ inline bool IsAlive(const ObservedPod& pod) { return LifeOf(pod) == PodLife::kRu
 // What is read of a node.
 struct ObservedNode {
   bool ready = true;
-  bool cordoned = false;  // takes no new pods: it is to be drained
+  bool cordoned = false;  // takes no new pods: it is to be drained, or taken away soon
 };
 
 struct Observed {

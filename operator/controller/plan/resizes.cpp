@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "operator/controller/actions/change_setting.h"
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/plan/evidence.h"
@@ -302,6 +303,12 @@ bool IsHeldForRaise(const ObservedPod& pod, Now now) {
   return since > -kHoldMax && since < kHoldMax;
 }
 
+kube::Json MemoryPatch(RoleName role, const std::string& size) {
+  kube::Json spec;
+  spec[std::string(ToString(role)) + "s"]["resources"]["memory"]["target"] = size;
+  return spec;
+}
+
 // As the tuner wants it, within the bounds of now. A user who has chosen another since is left alone.
 void PlanMemoryTarget(const Observed& observed, RoleName role, Draft& draft) {
   if (!observed.tuning) return;
@@ -310,11 +317,8 @@ void PlanMemoryTarget(const Observed& observed, RoleName role, Draft& draft) {
     if (wanted.role != role || !memory.min || !memory.max || memory.target == wanted.bytes) continue;
     if (wanted.bytes < *memory.min || wanted.bytes > *memory.max) continue;
     const std::string roles = std::string(ToString(role)) + "s", size = MemoryText(wanted.bytes);
-    kube::Json patch;
-    patch["metadata"]["uid"] = observed.job.uid;
-    patch["spec"][roles]["resources"]["memory"]["target"] = size;
-    draft.Create(PatchJob{
-        .patch = std::move(patch), .reason = roles + " are to have " + size + " of memory", .if_job_unchanged = true});
+    ChangeSetting(observed, MemoryPatch(role, size), roles + " are to have " + size + " of memory",
+                  /*if_unchanged=*/true, draft);
   }
 }
 
@@ -367,10 +371,8 @@ void PlanMemoryRaise(const Observed& observed, Now now, Draft& draft) {
       continue;
     }
     const std::string roles = std::string(ToString(role)) + "s", size = MemoryText(raise.to);
-    kube::Json patch;
-    patch["metadata"]["uid"] = observed.job.uid;
-    patch["spec"][roles]["resources"]["memory"]["target"] = size;
-    const Draft::Ref changed = draft.Create(PatchJob{std::move(patch), std::move(raise.why)});
+    const Draft::Ref changed =
+        ChangeSetting(observed, MemoryPatch(role, size), std::move(raise.why), /*if_unchanged=*/false, draft);
     draft.Normal(kEventMemoryRaised, "RaiseMemory",
                  raise.report + "; " + roles + " have " + size + " from now on (spec." + roles +
                      ".resources.memory.target, at most " +

@@ -13,6 +13,8 @@
 
 namespace attune::controller {
 
+// A condition that stays for an attempt: training has begun, and with how many servers and workers it continued last.
+inline constexpr char kTrainingStarted[] = "TrainingStarted";
 // A condition: the coordinator has said that the goal is reached. On record before processes that have finished go, so
 // that no end of theirs, however it looks, is taken for a failure.
 inline constexpr char kGoalReached[] = "GoalReached";

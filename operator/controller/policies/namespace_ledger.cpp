@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/api/status/chosen_settings.h"
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/machines.h"
@@ -42,7 +43,7 @@ const NamespaceLedger::Shown& NamespaceLedger::Read(const kube::ObjectKey& key, 
   Shown& shown = shown_[key];
   const std::string_view version = kube::ResourceVersion(object);
   if (!version.empty() && shown.version == version) return shown;
-  const api::TrainingJob job = api::ParseTrainingJob(object).job;
+  const api::TrainingJob job = api::ParseInForce(object).job;
   shown = {.version = std::string(version), .claim = {}, .changing = false};
   if (HasNoPods(job)) return shown;
   shown.claim = ClaimAt(PodClaimsOf(job), SettingOf(job));

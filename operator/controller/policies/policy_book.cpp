@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "operator/api/status/chosen_settings.h"
 #include "operator/policy/report.h"
 
 #include "operator/policy/in_force.h"
@@ -37,7 +38,7 @@ std::vector<PolicyBook::Report> PolicyBook::ReportOn(const std::vector<kube::Sna
   if (policies.empty()) return {};
   std::vector<policy::JobFacts> running;
   for (const kube::Snapshot& object : jobs) {
-    const api::TrainingJob job = api::ParseTrainingJob(*object).job;
+    const api::TrainingJob job = api::ParseInForce(*object).job;
     if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) continue;
     running.push_back(FactsOf(*object, job.spec.tuning));
   }

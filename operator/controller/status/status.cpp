@@ -280,6 +280,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   TrainingJobStatus status = observed.job.status;
   status.observed_generation = observed.job.generation;
   status.move = progression.move;
+  status.machine_losses = progression.machine_losses;
   status.suspension = progression.suspension;
   if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);
   status.worker_selector = RoleSelector(observed.job, RoleName::kWorker);

@@ -18,9 +18,6 @@
 
 namespace attune::controller {
 
-// Condition that stays: training has begun, and with how many servers and workers it continued last.
-inline constexpr char kTrainingStarted[] = "TrainingStarted";
-
 // What a plan has found out and set in motion in the data plane.
 struct Progression {
   CoordinatorView coordinator;
@@ -29,6 +26,7 @@ struct Progression {
   Standstill standstill;
   ResizesView resizes;
   std::optional<api::MoveStatus> move;
+  std::vector<api::MachineLoss> machine_losses;
   std::optional<api::SuspensionStatus> suspension;
 };
 

@@ -5,6 +5,7 @@
 
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
+#include "operator/controller/plan/suspension/gang_start.h"
 #include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/status/status.h"
 
@@ -75,6 +76,16 @@ void SetIdle(const Observed& observed, api::TrainingJobStatus& status, Now now) 
   }
 }
 
+// Of an attempt that was given up for want of machines; counted from when its pods were gone.
+Duration GangPauseLeft(const api::TrainingJob& job, const SuspensionStatus& record, Now now) {
+  const bool is_gang = job.spec.start_policy.gang_timeout_seconds.has_value();
+  if (!is_gang || record.gang_tries == 0 || !record.restarts) return Duration::zero();
+  const Duration pause = GangPause(job, record.gang_tries);
+  if (record.state != api::kSuspensionSuspended) return pause;
+  const auto since = ParseRfc3339(record.since);
+  return since ? std::clamp<Duration>(pause - (now.wall - *since), Duration::zero(), pause) : Duration::zero();
+}
+
 // "checkpoint 7 in /models/checkpoints"; "nothing: it had not begun".
 std::string PlaceToContinue(const SuspensionStatus& record) {
   if (record.directory.empty()) return "its beginning, which it had not passed";
@@ -101,6 +112,12 @@ api::TrainingJobStatus BuildSuspendedStatus(const Observed& observed, Now now, D
     if (record.state != api::kSuspensionSuspended) Enter(record, api::kSuspensionSuspended, now);
     if (HasNewRestartRequest(observed)) record.request = observed.job.restart_request;  // its pods will be new anyway
     record.restarts = false;
+  } else if (const Duration pause = GangPauseLeft(observed.job, record, now); pause > Duration::zero()) {
+    if (record.state != api::kSuspensionSuspended) {
+      Enter(record, api::kSuspensionSuspended, now);
+      record.message = "it is tried again at " + ToRfc3339(now.wall + pause);
+    }
+    draft.Requeue(pause, "the next attempt to find machines for all pods");
   } else {
     BeginNextAttempt(observed, status, now);
     draft.Requeue(kLookAgain, "the record of the next attempt");
@@ -118,7 +135,8 @@ void SetSuspended(const Observed& observed, api::TrainingJobStatus& status, Now 
     SetCondition(status, api::kSuspended, value, reason, message, observed.job.generation, now.wall);
   };
   if (record->state == api::kSuspensionSuspended) {
-    return set(true, kReasonSuspended, record->why + "; it will continue from " + PlaceToContinue(*record));
+    const std::string when = record->message.empty() ? "" : "; " + record->message;
+    return set(true, kReasonSuspended, record->why + "; it will continue from " + PlaceToContinue(*record) + when);
   }
   if (record->state == api::kSuspensionReleasing) {
     return set(false, kReasonSuspending, record->message.empty() ? "its pods are to end" : record->message);

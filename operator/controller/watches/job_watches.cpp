@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "operator/api/job_metadata.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/machines.h"
 #include "operator/controller/observe/observed.h"
@@ -15,9 +16,20 @@ namespace {
 using kube::CacheChange;
 using kube::Json;
 
+// Of all that is known of who has stated what, the one who matters (TrainingJob::replicas_manager).
+void KeepReplicasManager(Json& metadata) {
+  const auto managed = metadata.find("managedFields");
+  if (managed == metadata.end()) return;
+  const std::string manager = api::ReplicasManager(*managed);
+  metadata.erase(managed);
+  if (manager.empty()) return;
+  const Json fields = {{"f:spec", {{"f:workers", {{"f:replicas", Json::object()}}}}}};
+  metadata["managedFields"] = Json::array({{{"manager", manager}, {"fieldsV1", fields}}});
+}
+
 Json ProjectJob(Json job) {
   if (job.contains("metadata") && job["metadata"].is_object()) {
-    job["metadata"].erase("managedFields");
+    KeepReplicasManager(job["metadata"]);
     if (job["metadata"].contains("annotations") && job["metadata"]["annotations"].is_object()) {
       job["metadata"]["annotations"].erase("kubectl.kubernetes.io/last-applied-configuration");
     }

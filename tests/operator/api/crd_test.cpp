@@ -31,7 +31,8 @@ TEST(Crd, TheFileIsWhatTheFieldsSay) {
   const auto file = ReadFile(kFile);
   ASSERT_TRUE(file.ok()) << file.status();
   EXPECT_EQ(*file, text) << "run with ATTUNE_UPDATE_GOLDEN=1 and review the difference";
-  EXPECT_LT(file->size(), 100U * 1024);
+  // kubectl apply keeps a copy in an annotation, and all annotations of an object may have 256 KiB together.
+  EXPECT_LT(file->size(), 160U * 1024);
 }
 
 TEST(Crd, ColumnsAndSubresources) {

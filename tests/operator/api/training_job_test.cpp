@@ -49,7 +49,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "resources": {"cpu": {"min": "250m", "max": "4", "target": "2"}, "memory": {"max": "4Gi", "target": "1536Mi"}}},
     "model": {"claim": "models"},
     "security": {"tlsSecret": "word2vec-tls", "tokenSecret": "word2vec.token", "transport": "Encrypted"},
-    "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "servers": {"min": 1, "max": 4},
+    "tuning": {"mode": "Auto", "paused": true, "windowSeconds": 10, "writeTo": "Status",
+               "servers": {"min": 1, "max": 4},
                "workers": {"pinned": 3}, "threads": {"max": 6}, "slack": {"min": 0, "max": 1000000},
                "workerCpu": {"min": "250m", "max": "4"}, "serverCpu": {"pinned": "2"},
                "objective": {"kind": "TimeUnderBudget", "coreHour": 0.04, "gibHour": 0.005, "budget": 20},
@@ -58,7 +59,8 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
     "checkpoint": {"directory": "/shared/c", "intervalSeconds": 600, "keep": 2, "resumeFrom": "/shared/old/7",
                    "resumeAt": "Best", "best": {"metric": "recall", "direction": "Maximize"}},
     "runPolicy": {"backoffLimit": 0, "ttlSecondsAfterFinished": 0, "drainSeconds": 5, "cleanPods": "All",
-                  "progressDeadlineSeconds": 90, "restartToResize": true},
+                  "progressDeadlineSeconds": 90, "restartToResize": true, "successPolicy": "GoalReached"},
+    "startPolicy": {"gangTimeoutSeconds": 120},
     "suspend": true})"));
   EXPECT_THAT(Texts(job), IsEmpty());
   const TrainingJobSpec spec = ParseTrainingJob(job).job.spec;
@@ -69,6 +71,9 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.data.items, 7U);
   EXPECT_EQ(spec.data.lease_items, 8U);
   EXPECT_EQ(spec.servers.replicas, 2);
+  EXPECT_EQ(spec.run_policy.success_policy, SuccessPolicy::kGoalReached);
+  EXPECT_EQ(spec.start_policy.gang_timeout_seconds, 120);
+  EXPECT_EQ(spec.tuning.write_to, WriteTo::kStatus);
   EXPECT_EQ(spec.servers.max, 4);
   EXPECT_EQ(spec.workers.replicas, 5);
   EXPECT_EQ(spec.worker_threads, 2);

@@ -6,6 +6,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/checkpoint_interval.h"
 #include "operator/controller/plan/evidence.h"
+#include "operator/controller/plan/suspension/gang_start.h"
 
 namespace attune::controller {
 namespace {
@@ -84,6 +85,17 @@ void AskForCheckpoint(const Observed& observed, Now now, Directives& directives,
   }
 }
 
+// What some of its pods may have trained without the others is done again.
+SuspensionStatus GiveUpAttempt(std::string why, std::optional<SuspensionStatus> record, Now now, Draft& draft) {
+  SuspensionStatus next = record.value_or(SuspensionStatus());
+  Enter(next, api::kSuspensionReleasing, now);
+  next.why = std::move(why);
+  next.restarts = true;
+  ++next.gang_tries;
+  draft.Requeue(kLookAgain, "the record of the attempt that is given up");
+  return next;
+}
+
 // One whose machine does not answer is not waited for: what may still run there belongs to an attempt that no later
 // process accepts.
 void Release(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now, Draft& draft) {
@@ -131,6 +143,11 @@ std::optional<SuspensionStatus> NextSuspension(const Observed& observed, const S
                                                const PlanOptions& options, Now now, Directives& directives,
                                                Draft& draft) {
   std::optional<SuspensionStatus> record = observed.job.status.suspension;
+  const GangView gang = LookAtGang(observed, now);
+  if (gang.again) draft.Requeue(*gang.again, "the machines of all pods");
+  if (gang.shortage && !ends && !IsToBeSuspended(observed))
+    return GiveUpAttempt(*gang.shortage, std::move(record), now, draft);
+  if (record && api::FindCondition(observed.job.status, kTrainingStarted) != nullptr) record->gang_tries = 0;
   const std::string state = record ? record->state : "";
   const bool is_restart = record && state == api::kSuspensionCheckpointing && record->restarts;
   if ((!IsToBeSuspended(observed) && !is_restart) || ends) {

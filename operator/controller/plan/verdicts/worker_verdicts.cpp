@@ -55,6 +55,8 @@ std::string DescribeWorkerEnd(const Observed& observed, const ServersView& serve
 }
 
 std::optional<Verdict> JudgeWorkers(const Observed& observed, const ServersView& servers, const WorkersView& workers) {
+  if (servers.goal_reached && observed.job.spec.run_policy.success_policy == api::SuccessPolicy::kGoalReached)
+    return Verdict{true, kGoalReached, "its goal is reached, and runPolicy.successPolicy asks for no more"};
   if (HaveEndedWell(observed, servers, workers)) {
     return Verdict{
         true, kReasonAllWorkersSucceeded,

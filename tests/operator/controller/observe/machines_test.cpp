@@ -56,6 +56,22 @@ TEST(Machines, CordonedAndSilentNodesTakeNoPods) {
   EXPECT_EQ(machines[0].free, (scheduler::Resources{3, 1024}));
 }
 
+TEST(Machines, ThatAreAboutToBeTakenAwayAreCordonedOnes) {
+  const auto is_cordoned = [](const char* taints) {
+    const kube::Json node = {{"metadata", {{"name", "a"}}}, {"spec", {{"taints", kube::Json::parse(taints)}}}};
+    EXPECT_EQ(ObserveNode(ProjectNode(node)).cordoned, ObserveNode(node).cordoned) << "as the cache keeps it";
+    return ObserveNode(node).cordoned;
+  };
+  EXPECT_TRUE(is_cordoned(R"([{"key": "aws-node-termination-handler/spot-itn", "effect": "NoSchedule"}])"));
+  EXPECT_TRUE(is_cordoned(
+      R"([{"key": "x", "effect": "NoSchedule"}, {"key": "karpenter.sh/disrupted", "effect": "NoSchedule"}])"));
+  EXPECT_TRUE(is_cordoned(R"([{"key": "cloud.google.com/impending-node-termination", "effect": "NoExecute"}])"));
+  EXPECT_FALSE(is_cordoned(R"([{"key": "ToBeDeletedByClusterAutoscaler", "effect": "PreferNoSchedule"}])"));
+  EXPECT_FALSE(is_cordoned(R"([{"key": "nvidia.com/gpu", "effect": "NoSchedule"}])"));
+  EXPECT_FALSE(is_cordoned(R"([7, null, {"key": 7}])"));
+  EXPECT_FALSE(is_cordoned(R"("x")"));
+}
+
 TEST(Machines, AreLookedAtWhereAPlanNeedsThem) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
   EXPECT_FALSE(NeedsMachines(cluster.Observe())) << "it is a look at every pod there is";

@@ -623,5 +623,21 @@ TEST(Closing, TheEndSaysWhichGoalWasReachedAlsoWhenWhoSaidSoIsGone) {
   EXPECT_EQ(ended.metrics.size(), 1U);
 }
 
+TEST(Closing, AJobThatIsToReachItsGoalAndNoMoreHasSucceededAtOnce) {
+  for (const auto policy : {api::SuccessPolicy::kClosingWorkDone, api::SuccessPolicy::kGoalReached}) {
+    const bool at_once = policy == api::SuccessPolicy::kGoalReached;
+    Story story;
+    story.cluster.job().spec.run_policy.success_policy = policy;
+    story.Pass(seconds(5));
+    EXPECT_FALSE(api::IsTrue(story.cluster.status(), api::kSucceeded)) << "before the goal";
+    story.cluster.ReachGoal("evaluate");
+    story.Pass(seconds(2));
+    EXPECT_EQ(api::IsTrue(story.cluster.status(), api::kSucceeded), at_once);
+    if (at_once) {
+      EXPECT_THAT(story.cluster.Condition(api::kSucceeded), StartsWith("True/GoalReached: its goal is reached"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attune::controller
