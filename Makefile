@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint fuzz asan sanitize clean
+.PHONY: help run test test-long unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint fuzz asan sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -22,6 +22,10 @@ run: programs  ## train word vectors on this machine's headers, or EXAMPLE=packa
 test: packages  ## every test tier this machine can run: unit, simulation, local, cluster
 	@scripts/install-packages test
 	scripts/test $(ARGS)
+
+test-long: packages  ## the same with the tests that take long, an hour in all: before a release
+	@scripts/install-packages test
+	scripts/test --long $(ARGS)
 
 unit: build  ## unit and simulation tests only, a few seconds after the build
 	ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) -L 'unit|simulation'

@@ -1,4 +1,4 @@
-"""Named faults of a cluster of three machines. The cluster tier runs two of them (tests/cluster/tier/tier_faults.py)."""
+"""Named faults of a cluster of three machines. The cluster tier runs four of them (tests/cluster/tier/tier_faults.py)."""
 from cluster_faults import Drain, KillOperator, NodeCut, NodeDown, OperatorAwayThenNodeDown, Slow, StopDaemon
 from local_job import Shape
 from scenarios import Scenario
@@ -23,7 +23,7 @@ SCENARIOS = {
     "cut-operator": Scenario("the operator's machine is cut off for a minute and healed", counting(110), [(3, NodeCut("operator", 60))]),
     "drain": Scenario("a server's machine is drained", counting(100), [(3, Drain("server"))]),
     "drain-coordinator": Scenario("the coordinator's machine is drained", counting(100), [(3, Drain("coordinator"))]),
-    "api-server-stopped": Scenario("the API server does not answer", counting(60), [(3, StopDaemon("kube-apiserver", 30))]),
+    "api-server-stopped": Scenario("the API server does not answer", counting(90), [(3, StopDaemon("kube-apiserver", 60))]),
     "etcd-stopped": Scenario("etcd does not answer", counting(60), [(3, StopDaemon("etcd", 30))]),
     "operator-killed": Scenario("the operator's pod is gone at once", counting(30), [(3, KillOperator())]),
     "slow-node": Scenario("one machine has a slow link", counting(90), [(3, Slow("server", 20))]),

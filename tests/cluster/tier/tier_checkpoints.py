@@ -78,7 +78,7 @@ def register(check, namespace):
         expect("RowsRestored" in kept.reasons(), "no Event says what went back")
         kept.trains_on()
 
-    @check("a checkpoint that was asked for is resumed by another number of servers", needs=["kept_start"])
+    @check("a checkpoint that was asked for is resumed by another number of servers", needs=["kept_start"], long=lambda run: kept.delete())
     def kept_resume(run):
         kept.needs("checkpoints")
         context = kubectl("config", "current-context").strip()

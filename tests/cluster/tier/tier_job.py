@@ -52,6 +52,11 @@ class Job:
     def patch(self, spec):
         kubectl("patch", "tj", self.name, "-n", self.namespace, "--type=merge", "-p", json.dumps({"spec": spec}))
 
+    def keep(self, spec):
+        """As a GitOps controller does, again and again."""
+        part = {"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": self.name}, "spec": spec}
+        kubectl("apply", "--server-side", "--field-manager=kustomize-controller", "-n", self.namespace, "-f", "-", text_in=json.dumps(part))
+
     def attune(self, build, *words):
         context = kubectl("config", "current-context").strip()
         return inside(build / "bin" / "attune", *words, "--context", context, "-n", self.namespace)

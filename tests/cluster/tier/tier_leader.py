@@ -118,7 +118,7 @@ def register(check, system, namespace, scrape, metric):
         expect(len(workers()) == 3 and set(workers()) == set(versions), f"workers: {sorted(workers())}")
         await_both()
 
-    @check("the leader is asked to end; the standby leads at once and the job ends as usual", needs=["leader_stopped"])
+    @check("the leader is asked to end; the standby leads at once and the job trains on", needs=["leader_stopped"])
     def leader_leaves(run):
         chief = await_both()
         began = time.time()
@@ -128,5 +128,8 @@ def register(check, system, namespace, scrape, metric):
         say(f"    another replica led {took:.1f} s after the request")
         expect(took < 5, f"it took {took:.1f} s; a release is taken within a second after what was in progress has ended")
         led.trains_on()
+
+    @check("after it the job ends as usual", needs=["leader_leaves"], long=lambda run: led.delete())
+    def leader_success(run):
         led.await_success(200)
         led.delete()

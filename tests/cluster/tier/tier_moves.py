@@ -86,7 +86,7 @@ def register(check, namespace):
                f"rows were lost: {json.dumps(state.get('servers'))} {json.dumps(state.get('recovery'))}")
         moved.trains_on()
 
-    @check("after it the job succeeds, and no item was done twice", needs=["move_worker", "move_only_server"])
+    @check("after it the job succeeds, and no item was done twice", needs=["move_worker", "move_only_server"], long=lambda run: moved.delete())
     def move_success(run):
         moved.await_success(120)
         progress = moved.status().get("progress") or {}

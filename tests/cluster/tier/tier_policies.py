@@ -1,7 +1,7 @@
 """Checks of the cluster tier: a platform team says by policies what tuning may do, and edits them under running jobs."""
 import json
 
-from tier_cluster import expect, get, items, kubectl, say, wait_until
+from tier_cluster import ROOT, CheckFailed, expect, get, items, kubectl, say, wait_until
 from tier_job import Job
 
 ROOM_MILLICORES = 450  # of the namespace: four pods of 100m with their sidecars' 10m each
@@ -39,6 +39,32 @@ def register(check, namespace):
             expect("Sometimes" in str(refusal), f"the message does not name it: {refusal}")
             return
         raise AssertionError("mode Sometimes was accepted")
+
+    @check("the admission policy of docs/examples refuses manifests by its rules", needs=["install"])
+    def admission(run):
+        sample = ROOT / "docs" / "examples" / "admission.yaml"
+        kubectl("label", "namespace", namespace, "attune.dev/bounded=true", "--overwrite")
+        kubectl("apply", "-f", sample)
+
+        def refusal(change):
+            manifest = bounded.example()
+            for part, value in change.items():
+                manifest["spec"].setdefault(part, {}).update(value)
+            try:
+                kubectl("apply", "-n", namespace, "--dry-run=server", "-f", "-", text_in=json.dumps(manifest))
+            except CheckFailed as problem:
+                return str(problem)
+            return ""
+        limited = bounded.example()["spec"]["workers"]["template"]
+        for container in limited["spec"]["containers"]:
+            container.setdefault("resources", {}).setdefault("limits", {})["memory"] = "1Gi"
+        fine = {"runPolicy": {"activeDeadlineSeconds": 600}, "workers": {"template": limited}}
+        # It takes the API server a moment to enforce a new one.
+        wait_until("the policy", 60, lambda: ("jobs here end" in refusal({"workers": {"template": limited}}), "not enforced"))
+        expect("at most 32" in refusal({**fine, "workers": {"template": limited, "replicas": 40}}), "40 workers were accepted")
+        expect(refusal(fine) == "", f"refused: {refusal(fine)}")
+        kubectl("delete", "-f", sample)
+        kubectl("label", "namespace", namespace, "attune.dev/bounded-")
 
     @check("policies hold a running job to a mode, to bounds and to the cpu of its namespace, and are edited while it trains", needs=["policy_kinds"])
     def policies_in_force(run):

@@ -75,13 +75,13 @@ def register(check, namespace):
         safe.patch({"workers": {"resources": {"cpu": {"target": "100m"}}}})
         safe.await_("100m of cpu", 60, lambda state: safe.container(f"{SAFE}-worker-0")["resources"]["requests"]["cpu"] == "100m")
 
-    @check("after all of that it succeeds", needs=["safe_start"])
+    @check("after all of that it succeeds", needs=["safe_start"], long=lambda run: safe.delete())
     def safe_success(run):
         safe.await_success(240)
         safe.expect_page()
         safe.delete()
 
-    @check("the tuner changes a job by itself, within its limits, and the job succeeds", needs=["install"])
+    @check("the tuner changes a job whose spec a controller keeps, within its limits; the spec stays as it is, and the job succeeds", needs=["install"])
     def tuner_at_work(run):
         tuned.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 100}, "servers": {"replicas": 1}, "workers": {"replicas": 1},
                              "security": {"transport": "Encrypted"},
@@ -89,15 +89,19 @@ def register(check, namespace):
         seen = set()
 
         def changed(state):
-            spec = tuned.spec()
-            seen.add((spec["servers"]["replicas"], spec["workers"]["replicas"]))
+            tuned.keep({"servers": {"replicas": 1}, "workers": {"replicas": 1}})
+            chosen = {s["field"]: int(s["value"]) for s in state.get("settings", []) if s["field"].endswith("replicas")}
+            seen.add((chosen.get("spec.servers.replicas", 1), chosen.get("spec.workers.replicas", 1)))
             return len(seen) > 1
         tuned.await_("another setting", 180, changed)
+        tuned.await_("its pods", 60, lambda state: (state["servers"]["replicas"], state["workers"]["replicas"]) != (1, 1))
         tuned.await_success(240)
         tuned.expect_page()
         state = tuned.status().get("tuning") or {}
         say(f"    {state.get('changes')} changes, at the end {state.get('servers')} servers, {state.get('workers')} workers: {state.get('message')}")
         expect(all(1 <= s <= 2 and 1 <= w <= 3 for s, w in seen), f"outside its limits: {seen}")
+        spec = tuned.spec()
+        expect(spec["servers"]["replicas"] == 1 and spec["workers"]["replicas"] == 1, "the spec was written")
         reasons = tuned.reasons()
         expect("TuningTrial" in reasons or "TuningMove" in reasons, f"no Event says what the tuner did: {sorted(set(reasons))}")
         tuned.delete()

@@ -49,7 +49,7 @@ def register(check, system, namespace):
         expect(not (state.get("workers") or {}).get("failed"), f"workers failed: {state.get('workers')}")
         taken.trains_on()
 
-    @check("the operator is killed while a job gives its machines back; it continues exactly in new pods", needs=["killed_in_resize"])
+    @check("the operator is killed while a job gives its machines back; it continues exactly in new pods", needs=["killed_in_resize"], long=lambda run: taken.delete())
     def killed_in_suspension(run):
         fraction = (taken.status().get("progress") or {}).get("fraction", 0)
         taken.patch({"suspend": True})
