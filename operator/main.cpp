@@ -91,8 +91,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
            flags.options.token_proof = proof == "keys" ? telemetry::TokenProof::kKeys : telemetry::TokenProof::kReview;
          },
          "How sidecars' tokens are proved. review: by TokenReviews, a right for the whole cluster. keys: by the keys "
-         "that "
-         "the API server publishes to all service accounts")
+         "that the API server publishes to all service accounts")
       ->check(CLI::IsMember({"review", "keys"}))
       ->default_str("review");
   app.add_flag("--job-network-policies", flags.options.job_policies,

@@ -36,7 +36,7 @@ Status Patch(kube::Api& api, const kube::ObjectKey& key, const ScaleRequest& req
 }
 
 // Of sizes nothing is checked: what an amount is written as says little about what it is.
-Status CheckCounts(const api::TrainingJob& job, const ScaleRequest& request) {
+Status CheckTakesEffect(const api::TrainingJob& job, const ScaleRequest& request) {
   const auto check = [&](const char* role, const std::optional<int32_t>& count) {
     if (!count) return OkStatus();
     const std::string number = std::to_string(*count);
@@ -74,7 +74,7 @@ int Scale(const ScaleArguments& arguments, const Target& target) {
   if (!object.ok()) return Fail(object.status());
   const api::TrainingJob job = api::ParseInForce(*object).job;
   if (const Status status = CheckScale(job, *request); !status.ok()) return Fail(status);
-  if (const Status status = CheckCounts(job, *request); !status.ok()) return Fail(status);
+  if (const Status status = CheckTakesEffect(job, *request); !status.ok()) return Fail(status);
   if (const Status status = Patch(*connection->api, key, *request); !status.ok()) {
     return Fail(Annotate(status, "scaling " + key.ToString()));
   }

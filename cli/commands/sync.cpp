@@ -27,7 +27,7 @@ std::optional<SyncMode> InForce(const api::TrainingJob& job) {
   return api::FromManifest(*job.status.synchronization);
 }
 
-Status CheckCounts(const api::TrainingJob& job, SyncMode wanted, const std::string& words) {
+Status CheckTakesEffect(const api::TrainingJob& job, SyncMode wanted, const std::string& words) {
   kube::Json fields = api::SynchronizationFields(wanted);
   if (fields["staleness"].is_null()) fields.erase("staleness");
   return CheckNotOverruled(job, "spec.synchronization", fields.dump(), "slack=" + words);
@@ -49,7 +49,7 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   if (!object.ok()) return Fail(object.status());
   const api::TrainingJob before = api::ParseInForce(*object).job;
   if (const Status status = CheckSynchronization(before, *wanted); !status.ok()) return Fail(status);
-  if (const Status status = CheckCounts(before, *wanted, words.mode); !status.ok()) return Fail(status);
+  if (const Status status = CheckTakesEffect(before, *wanted, words.mode); !status.ok()) return Fail(status);
   const auto patched =
       connection->api->Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, SynchronizationPatch(*wanted));
   if (!patched.ok()) return Fail(Annotate(patched.status(), "switching " + key.ToString()));

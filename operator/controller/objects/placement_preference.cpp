@@ -75,7 +75,7 @@ void AddPreference(Json& pod, const PlacementPreference& preference) {
   if (!preference.away_from.empty()) terms.push_back(MachineTerm("NotIn", preference.away_from));
 }
 
-// A field takes one value: a term for each, which together weigh as much as one for each machine that is none of them.
+// A term about a field takes one value, so each machine has a term of its own.
 void AddAvoidance(Json& pod, const std::vector<std::string>& machines) {
   for (const std::string& machine : machines)
     ListAt(pod["spec"]["affinity"], "nodeAffinity").push_back(MachineTerm("NotIn", machine, kAvoidWeight));

@@ -7,6 +7,7 @@
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/plan/suspension/gang_start.h"
 #include "operator/controller/status/data_plane.h"
 #include "operator/controller/status/metric_status.h"
 #include "operator/controller/status/policy_status.h"
@@ -308,6 +309,9 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetReady(observed, Heard(ServersReadiness(observed, servers), progression.standstill, RoleName::kServer),
            Heard(WorkersReadiness(observed, servers, workers), progression.standstill, RoleName::kWorker), status, now);
   SetTrainingStarted(observed, servers, workers, status, now);
+  if (ArePodsPlaced(observed) == true)
+    SetCondition(status, kAllPlaced, true, kAllPlaced, "all pods had a machine at the same time",
+                 observed.job.generation, now.wall);
   SetMetricsAvailable(observed, options, status, now);
   SetReconfiguring(observed, servers, workers, progression, status, now);
   SetBlocked(observed, status, now);

@@ -37,7 +37,7 @@ void BeginNextAttempt(const Observed& observed, api::TrainingJobStatus& status, 
     status.move->message = "all pods of the job were made again";
   }
   std::erase_if(status.conditions, [](const api::Condition& condition) {
-    return condition.type == kTrainingStarted || condition.type == api::kProgressing;
+    return condition.type == kTrainingStarted || condition.type == kAllPlaced || condition.type == api::kProgressing;
   });
 }
 

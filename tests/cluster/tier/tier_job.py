@@ -130,7 +130,7 @@ class Job:
         wait_until(f"{self.name}: success", seconds, done, every=2)
 
     def delete(self):
-        kubectl("delete", "tj", self.name, "-n", self.namespace, "--wait=false")
+        kubectl("delete", "tj", self.name, "-n", self.namespace, "--wait=false", "--ignore-not-found")
 
     def is_gone(self):
         left = [o["metadata"]["name"] for kind in ("tj", "pods") for o in items(kind, "-n", self.namespace)

@@ -19,6 +19,8 @@ std::optional<WallTime> BeganAt(const api::TrainingJobStatus& status) {
   return ParseRfc3339(is_first ? status.start_time : status.suspension->resumed);
 }
 
+int64_t PodsWanted(const api::TrainingJobSpec& spec) { return int64_t{spec.servers.replicas} + spec.workers.replicas; }
+
 int64_t PodsWithMachine(const Observed& observed) {
   return std::ranges::count_if(observed.pods, [&](const ObservedPod& pod) {
     return (IsServerOf(observed, pod) || IsWorkerOf(observed, pod)) && pod.scheduled && !IsBeingDeleted(pod);
@@ -27,20 +29,25 @@ int64_t PodsWithMachine(const Observed& observed) {
 
 }  // namespace
 
+std::optional<bool> ArePodsPlaced(const Observed& observed) {
+  const api::TrainingJob& job = observed.job;
+  if (!job.spec.start_policy.gang_timeout_seconds) return std::nullopt;
+  const bool has_begun = api::FindCondition(job.status, kTrainingStarted) != nullptr;
+  return has_begun || api::IsTrue(job.status, kAllPlaced) || PodsWithMachine(observed) >= PodsWanted(job.spec);
+}
+
 GangView LookAtGang(const Observed& observed, Now now) {
-  const api::TrainingJobSpec& spec = observed.job.spec;
-  const auto& timeout = spec.start_policy.gang_timeout_seconds;
-  // Once all were there at the same time the attempt is a running one, whatever leaves or joins it.
-  if (!timeout || api::FindCondition(observed.job.status, kTrainingStarted) != nullptr) return {};
-  const int64_t wanted = int64_t{spec.servers.replicas} + spec.workers.replicas, placed = PodsWithMachine(observed);
+  const std::optional<bool> placed = ArePodsPlaced(observed);
   const auto began = BeganAt(observed.job.status);
-  if (placed >= wanted || !began) return {};
-  const Duration limit = std::chrono::seconds(*timeout);
+  if (!placed || *placed || !began) return {};
+  const int64_t timeout = *observed.job.spec.start_policy.gang_timeout_seconds;
+  const Duration limit = std::chrono::seconds(timeout);
   // A clock that has been set back restarts the time, rather than ending it.
   const Duration waited = std::max<Duration>(now.wall - *began, Duration::zero());
   if (waited < limit) return {.shortage = {}, .again = limit - waited};
-  return {.shortage = std::to_string(placed) + " of " + Counted(wanted, "pod") + " had a machine after " +
-                      std::to_string(*timeout) + " s (spec.startPolicy.gangTimeoutSeconds)",
+  return {.shortage = std::to_string(PodsWithMachine(observed)) + " of " +
+                      Counted(PodsWanted(observed.job.spec), "pod") + " had a machine after " +
+                      std::to_string(timeout) + " s (spec.startPolicy.gangTimeoutSeconds)",
           .again = {}};
 }
 

@@ -19,6 +19,12 @@ struct GangView {
 };
 GangView LookAtGang(const Observed& observed, Now now);
 
+// A condition that stays for an attempt: all of its pods had a machine at the same time. From then on it is a running
+// one, whatever fails, leaves or joins it, and however long its images take.
+inline constexpr char kAllPlaced[] = "AllPlaced";
+// Nothing to say where the job is to begin otherwise. True: that holds now, or has held before.
+std::optional<bool> ArePodsPlaced(const Observed& observed);
+
 // Until the next attempt after `tries` that were given up: as long as an attempt is given, twice as long with each, at
 // most a quarter of an hour; and up to a third more, by the job, so that jobs do not meet again and again.
 Duration GangPause(const api::TrainingJob& job, int32_t tries);

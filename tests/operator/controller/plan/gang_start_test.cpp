@@ -110,6 +110,25 @@ TEST(GangStart, AllHaveMachinesButPullTheirImagesForLong) {
   EXPECT_EQ(State(cluster), "none");
 }
 
+TEST(GangStart, OneThatFailsWhileOthersStillPullTheirImagesTakesNoneOfThemAway) {
+  FakeCluster cluster = Gang(1, 2);
+  cluster.Settle();
+  cluster.Start("a-server-0");
+  cluster.Settle();
+  cluster.Waiting("a-worker-0", "ContainerCreating", "");
+  cluster.Start("a-worker-1");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(kAllPlaced), StartsWith("True"));
+  LetPass(cluster, 100);
+  cluster.Exit("a-worker-1", 3);
+  for (int i = 0; i < 60; ++i) {  // its successor waits for a machine
+    LetPass(cluster, 1);
+    cluster.ConfirmDeletions();
+  }
+  EXPECT_EQ(State(cluster), "none");
+  EXPECT_TRUE(cluster.Has("a-worker-0"));
+}
+
 TEST(GangStart, WithoutATimeoutEachStartsWhenItCan) {
   FakeCluster cluster(MakeTrainingJob("a").Servers(2).Workers(1).Build());
   cluster.Settle();
