@@ -36,7 +36,7 @@ std::string ReplicasManager(const Json& managed_fields) {
   if (!managed_fields.is_array()) return "";
   for (const Json& entry : managed_fields) {
     if (!entry.is_object()) continue;
-    const std::string manager = TextAt(entry, "manager");
+    std::string manager = TextAt(entry, "manager");
     const auto fields = entry.find("fieldsV1");
     if (manager.empty() || IsPersonal(manager) || fields == entry.end()) continue;
     if (States(*fields, "servers") || States(*fields, "workers")) return manager;

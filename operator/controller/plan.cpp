@@ -27,6 +27,7 @@
 #include "operator/controller/plan/verdicts/server_verdicts.h"
 #include "operator/controller/plan/workers.h"
 #include "operator/controller/policies/bounds.h"
+#include "operator/controller/queue/queue_acts.h"
 #include "operator/controller/status/status.h"
 #include "operator/controller/status/suspended.h"
 
@@ -41,7 +42,7 @@ void ReleaseAllGoing(const std::vector<ObservedPod>& pods, const std::string& cu
   }
 }
 
-// Whatever they do, they do it for no job any more.
+// They work for no job any more.
 void RemoveEarlier(const Observed& observed, Draft& draft) {
   for (const ObservedPod& pod : observed.pods) {
     if (observed.earlier_pods.contains(pod.uid)) draft.Remove(pod, std::nullopt, "the job has begun another attempt");
@@ -59,11 +60,8 @@ void ReportScale(const api::TrainingJobStatus& before, const api::TrainingJobSta
   const api::Condition* now = api::FindCondition(next, kTrainingStarted);
   const api::Condition* then = api::FindCondition(before, kTrainingStarted);
   if (now == nullptr || (then != nullptr && then->message == now->message)) return;
-  if (then == nullptr) {
-    draft.Normal(kEventTrainingStarted, "Train", now->message, written);
-  } else {
-    draft.Normal(kEventScaled, "Scale", now->message + " (before: " + then->message + ")", written);
-  }
+  if (then == nullptr) return draft.Normal(kEventTrainingStarted, "Train", now->message, written);
+  draft.Normal(kEventScaled, "Scale", now->message + " (before: " + then->message + ")", written);
 }
 
 // Events that go with a change of conditions, so that each is sent once.
@@ -235,6 +233,7 @@ std::vector<Step> PlanWithoutPods(const Observed& observed, const PlanOptions& o
   Draft draft;
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
   ReleasePods(observed, options, now, draft);
+  PlanQueue(observed, options, now, draft);
   const api::TrainingJobStatus next = BuildSuspendedStatus(observed, now, draft);
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   ReportSuspension(observed.job.status, next, written, draft);
@@ -256,6 +255,7 @@ std::vector<Step> PlanEnded(const Observed& observed, const PlanOptions& options
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
   PlanStatus(observed, BuildEndedStatus(observed, now), options, now, draft);
   PlanTuningHistory(observed, draft);
+  PlanQueue(observed, options, now, draft);
   PlanEnding(observed, now, draft);
   return std::move(draft).Finish();
 }
@@ -309,8 +309,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   if (!api::IsManagedHere(observed.job)) return {};
   if (HasEnded(observed.job.status)) return PlanEnded(observed, options, now);
   if (!observed.problems.empty()) return PlanInvalid(observed, options, now);
-  if (IsWithoutPods(observed.job.status) || IsBornSuspended(observed.job))
-    return PlanWithoutPods(observed, options, now);
+  if (IsWithoutPods(observed.job.status) || IsBornHeld(observed)) return PlanWithoutPods(observed, options, now);
 
   Draft draft;
   ReleaseAllGoing(observed.pods, observed.job.uid, draft);
@@ -343,6 +342,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   const MoveFacts moves = FactsOfMoves(observed, servers, /*ends=*/!stays);
   progression.machine_losses = NextLosses(observed, now);
   if (!naming) progression.move = NextMove(observed, moves, options, now, draft);
+  PlanQueue(observed, options, now, draft);
   PlanTuningHistory(observed, draft);
   Draft::Needs kept = PlanTuningRecord(observed, options, draft);
   if (!verdict && !naming) {

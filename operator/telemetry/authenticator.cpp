@@ -84,7 +84,7 @@ Status Authenticator::Check(const std::string& token, const v1::SidecarHello& he
                    "too many attempts from " + source + " failed to authenticate; try again in a minute");
     }
   }
-  const Status status = CheckIdentity(token, hello);
+  Status status = CheckIdentity(token, hello);
   if (!status.ok() && !IsTransient(status)) {
     const MutexLock lock(mutex_);
     failures_.Failed(source, time_.Now());

@@ -138,6 +138,7 @@ std::vector<ChosenSetting> ChosenAfter(const Json& job, const Json& spec) {
     }
   }
   std::vector<ChosenSetting> chosen;
+  chosen.reserve(by_field.size());
   for (auto& [name, choice] : by_field) chosen.push_back(std::move(choice));
   return chosen;
 }

@@ -29,6 +29,11 @@ struct Describer {
     return std::string(kActWriteTuningRecord) + " " + a.name + Why(a.reason);
   }
   std::string operator()(const KeepTuningHistory& a) const { return kActKeepTuningHistory + Why(a.reason); }
+  std::string operator()(const CreateWorkload& a) const {
+    return "CreateWorkload " + NameOf(a.workload) + Why(a.reason);
+  }
+  std::string operator()(const PatchWorkload& a) const { return "PatchWorkload " + a.name + Why(a.reason); }
+  std::string operator()(const DeleteWorkload& a) const { return "DeleteWorkload " + a.name + Why(a.reason); }
   std::string operator()(const ResizePod& a) const { return "ResizePod " + a.name + Why(a.reason); }
   std::string operator()(const DeletePod& a) const { return "DeletePod " + a.name + Why(a.reason); }
   std::string operator()(const SendDrain& a) const { return "SendDrain " + a.name + Why(a.reason); }

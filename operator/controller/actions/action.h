@@ -113,6 +113,21 @@ struct KeepTuningHistory {
   std::string history;
   std::string reason;
 };
+// A place in a queue of Kueue is asked for, changed (a merge patch of the status of the Workload as it was seen) or
+// given up. Its name carries a part of the job's uid, so one of that name is the one that was meant.
+struct CreateWorkload {
+  kube::Json workload;
+  std::string reason;
+};
+struct PatchWorkload {
+  std::string name;
+  kube::Json patch;
+  std::string reason;
+};
+struct DeleteWorkload {
+  std::string name, uid;
+  std::string reason;
+};
 struct WriteStatus {
   api::TrainingJobStatus status;
   std::string reason;
@@ -131,10 +146,10 @@ struct RequeueAfter {
   std::string reason;
 };
 
-using Action =
-    std::variant<PatchPod, PatchJob, ChooseSettings, OpenTuningRecord, WriteTuningRecord, WriteStatus, EmitEvent,
-                 CreateService, CreatePodDisruptionBudget, PatchPodDisruptionBudget, CreateSecret, CreateNetworkPolicy,
-                 KeepTuningHistory, CreatePod, ResizePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
+using Action = std::variant<PatchPod, PatchJob, ChooseSettings, OpenTuningRecord, WriteTuningRecord, WriteStatus,
+                            EmitEvent, CreateService, CreatePodDisruptionBudget, PatchPodDisruptionBudget, CreateSecret,
+                            CreateNetworkPolicy, KeepTuningHistory, CreateWorkload, PatchWorkload, DeleteWorkload,
+                            CreatePod, ResizePod, SendDrain, SendDirective, DeletePod, DeleteJob, RequeueAfter>;
 
 // One action of a plan. It is carried out when all of `needs`, positions of earlier steps, have succeeded. An Event is
 // a report about what it needs: it is sent when at least one has succeeded, and says how many have.

@@ -68,6 +68,9 @@ class Carrier {
   Status CarryOut(const CreatePodDisruptionBudget& action);
   Status CarryOut(const CreateSecret& action);
   Status CarryOut(const CreateNetworkPolicy& action);
+  Status CarryOut(const CreateWorkload& action);
+  Status CarryOut(const PatchWorkload& action);
+  Status CarryOut(const DeleteWorkload& action);
   Status CarryOut(const PatchPod& action);
   Status CarryOut(const PatchJob& action);
   Status CarryOut(const ChooseSettings& action);

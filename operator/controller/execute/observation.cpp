@@ -85,6 +85,7 @@ void Observation::ObserveJob(const Json& job) {
   api::ParsedJob parsed = api::ParseInForce(job);
   observed_.job = std::move(parsed.job);
   observed_.problems = std::move(parsed.problems);
+  if (from_.caches.queues != nullptr) observed_.queue = from_.caches.queues->PlaceOf(job, observed_.job);
   if (from_.caches.policies == nullptr) return;
   observed_.policy = from_.caches.policies->InForce(job, observed_.job, from_.time.WallNow());
   if (observed_.policy) observed_.job.spec.tuning = policy::Restricted(observed_.job.spec.tuning, *observed_.policy);

@@ -9,6 +9,7 @@
 #include "operator/controller/execute/job_memory.h"
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/policies/policy_book.h"
+#include "operator/controller/queue/queue_book.h"
 #include "operator/kube/api.h"
 #include "operator/kube/watch/watch_cache.h"
 #include "operator/telemetry/job_store.h"
@@ -23,6 +24,7 @@ struct Caches {
   kube::WatchCache& budgets;
   kube::WatchCache& nodes;               // never synced where this operator may not read them
   const PolicyBook* policies = nullptr;  // null: there are none
+  const QueueBook* queues = nullptr;     // null: jobs wait in none, whatever they say
 };
 
 std::vector<ObservedPod> ObservePods(const kube::WatchCache& pods, const kube::ObjectKey& job);

@@ -79,7 +79,8 @@ class OperatorImpl final : public Operator {
     ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
     executor_ = std::make_unique<Executor>(
         api_, time_,
-        Caches{watches_.jobs, watches_.pods, watches_.services, watches_.budgets, watches_.nodes, &watches_.policies()},
+        Caches{watches_.jobs, watches_.pods, watches_.services, watches_.budgets, watches_.nodes, &watches_.policies(),
+               options_.queues ? &watches_.queues() : nullptr},
         *store_, *service_, events_, ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
     leads_ = true;
     watches_.ReportAll();

@@ -30,6 +30,7 @@ struct OperatorOptions {
   std::string telemetry_certificates;
   bool job_policies = false;               // a NetworkPolicy per job (job_policy.h)
   std::string policy_metrics_from = "[]";  // who may read the metrics of jobs: JSON, a list of NetworkPolicyPeer
+  bool queues = true;  // jobs that name a queue of Kueue wait for their place there (docs/queues.md)
   double report_seconds = 1;
   telemetry::TokenProof token_proof = telemetry::TokenProof::kReview;
   bool authenticate = true;                             // sidecars' tokens are reviewed, see telemetry::ServiceOptions

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "operator/controller/queue/queue_book.h"
 #include "operator/controller/tuning/tuning_input.h"
 
 namespace attune::controller {
@@ -15,10 +16,9 @@ Tuners::Tuners(const std::string& history_file, const kube::WatchCache& jobs)
 
 void Tuners::Step(Observed& observed, JobMemory& memory, const PlanOptions& options, Now now) {
   const MutexLock lock(mutex_);
-  if (observed.policy) {
-    observed.room = ledger_.RoomOf(observed.job, *observed.policy, now.monotonic);
-    HoldMemory(observed.room, observed.job);
-  }
+  if (observed.policy) observed.room = ledger_.RoomOf(observed.job, *observed.policy, now.monotonic);
+  if (observed.queue) HoldToAdmitted(*observed.queue, observed.job, observed.room);
+  HoldMemory(observed.room, observed.job);
   if (!IsTuned(observed)) {
     KeepLocked(memory);
     memory.tuning.reset();

@@ -81,6 +81,7 @@ inline constexpr char kReasonMoving[] = "PodMoving";
 inline constexpr char kReasonSettled[] = "Settled";
 inline constexpr char kReasonSuspending[] = "Suspending";
 inline constexpr char kReasonSuspended[] = "JobSuspended";
+inline constexpr char kReasonQueued[] = "Queued";
 inline constexpr char kReasonSuspensionRefused[] = "SuspensionRefused";
 inline constexpr char kReasonResumed[] = "JobResumed";
 

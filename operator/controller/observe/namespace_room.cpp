@@ -22,10 +22,10 @@ std::string WhyNoRoom(const NamespaceRoom& room, const JobSetting& present, cons
   const Claim before = ClaimAt(room.pods, present), after = ClaimAt(room.pods, asked);
   if (room.millicores && after.millicores > before.millicores && after.millicores > *room.millicores)
     return "its pods would request " + kube::FormatMillicores(after.millicores) +
-           " of cpu, and policies leave this job " + kube::FormatMillicores(*room.millicores) + " of its namespace's";
+           " of cpu, and policies and its queue leave this job " + kube::FormatMillicores(*room.millicores);
   if (room.bytes && after.bytes > before.bytes && after.bytes > *room.bytes)
-    return "its pods would request " + kube::FormatByteCount(after.bytes) + " of memory, and policies leave this job " +
-           kube::FormatByteCount(*room.bytes) + " of its namespace's";
+    return "its pods would request " + kube::FormatByteCount(after.bytes) +
+           " of memory, and policies and its queue leave this job " + kube::FormatByteCount(*room.bytes);
   return "";
 }
 

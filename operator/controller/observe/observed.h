@@ -12,6 +12,7 @@
 #include "operator/controller/observe/act_failures.h"
 #include "operator/controller/observe/names.h"
 #include "operator/controller/observe/pod_resize.h"
+#include "operator/controller/observe/queue_place.h"
 #include "operator/controller/observe/tuning_values.h"
 #include "operator/kube/object.h"
 #include "operator/scheduler/fit.h"
@@ -120,7 +121,8 @@ struct Observed {
   // the dead pod in this process' life.
   std::map<RoleName, int64_t> memory_needs;
   std::optional<policy::Effective> policy;         // of policies that select the job; spec.tuning is held to it already
-  NamespaceRoom room;                              // that these policies leave
+  std::optional<QueuePlace> queue;                 // of jobs that name one, or have
+  NamespaceRoom room;                              // that policies and the queue leave
   std::optional<TuningOutput> tuning;              // of jobs that are tuned: what the tuner says now
   bool opens_tuning_record = false;                // it waits for what an operator before this one has kept
   std::optional<std::string> tuning_state;         // what is kept of it, as this process knows; unset: not known

@@ -88,7 +88,7 @@ Duration GangPauseLeft(const api::TrainingJob& job, const SuspensionStatus& reco
 
 // "checkpoint 7 in /models/checkpoints"; "nothing: it had not begun".
 std::string PlaceToContinue(const SuspensionStatus& record) {
-  if (record.directory.empty()) return "its beginning, which it had not passed";
+  if (record.directory.empty()) return "its beginning";
   return "checkpoint " + std::to_string(record.checkpoint) + " in " + record.directory;
 }
 
@@ -98,7 +98,7 @@ api::TrainingJobStatus BuildSuspendedStatus(const Observed& observed, Now now, D
   api::TrainingJobStatus status = observed.job.status;
   if (!status.suspension) {
     Enter(status.suspension.emplace(), api::kSuspensionReleasing, now);
-    status.suspension->why = kSuspendedBySpec;
+    status.suspension->why = WhyHeld(observed);
   }
   SuspensionStatus& record = *status.suspension;
   status.observed_generation = observed.job.generation;
@@ -108,10 +108,11 @@ api::TrainingJobStatus BuildSuspendedStatus(const Observed& observed, Now now, D
   if (any) {
     if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);  // it has had processes
     record.message = Waiting(observed);
-  } else if (observed.job.spec.suspend) {
+  } else if (IsHeld(observed)) {
     if (record.state != api::kSuspensionSuspended) Enter(record, api::kSuspensionSuspended, now);
     if (HasNewRestartRequest(observed)) record.request = observed.job.restart_request;  // its pods will be new anyway
     record.restarts = false;
+    if (!observed.job.spec.suspend) record.why = WhyHeld(observed);  // a queue has something new to say now and then
   } else if (const Duration pause = GangPauseLeft(observed.job, record, now); pause > Duration::zero()) {
     if (record.state != api::kSuspensionSuspended) {
       Enter(record, api::kSuspensionSuspended, now);
@@ -136,7 +137,9 @@ void SetSuspended(const Observed& observed, api::TrainingJobStatus& status, Now 
   };
   if (record->state == api::kSuspensionSuspended) {
     const std::string when = record->message.empty() ? "" : "; " + record->message;
-    return set(true, kReasonSuspended, record->why + "; it will continue from " + PlaceToContinue(*record) + when);
+    const bool by_queue = IsHeld(observed) && !observed.job.spec.suspend;
+    return set(true, by_queue ? kReasonQueued : kReasonSuspended,
+               record->why + "; it will continue from " + PlaceToContinue(*record) + when);
   }
   if (record->state == api::kSuspensionReleasing) {
     return set(false, kReasonSuspending, record->message.empty() ? "its pods are to end" : record->message);

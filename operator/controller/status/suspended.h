@@ -7,7 +7,7 @@
 
 namespace attune::controller {
 
-// Of a job IsWithoutPods. Once no pod is left the next attempt begins here, unless spec.suspend says otherwise.
+// Of a job IsWithoutPods. Once no pod is left the next attempt begins here, unless it is held.
 api::TrainingJobStatus BuildSuspendedStatus(const Observed& observed, Now now, Draft& draft);
 
 // The condition Suspended; absent until something was to be suspended.

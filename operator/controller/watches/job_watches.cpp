@@ -54,7 +54,11 @@ JobWatches::JobWatches(std::string name_space, kube::Api& api, const TimeSource&
       cluster_policies_(PolicyCacheOptions()),
       own_policies_(PolicyCacheOptions()),
       namespaces_(NamespaceCacheOptions()),
-      policies_({cluster_policies_, own_policies_, namespaces_}) {}
+      policies_({cluster_policies_, own_policies_, namespaces_}),
+      workloads_(
+          OwnedCacheOptions({{"metadata", "annotations"}, {"spec", "queueName"}, {"spec", "active"}, {"status"}})),
+      flavors_(FlavorCacheOptions()),
+      queues_({workloads_, flavors_}) {}
 
 Status JobWatches::Begin() {
   // One is enough: the reflectors list them all, in pages.
@@ -66,18 +70,18 @@ Status JobWatches::Begin() {
   }
   RETURN_IF_ERROR(installed);
   awaited_ = {&jobs, &pods, &services, &budgets};
-  LookForPolicies();
+  LookForOptionalKinds();
   StartReflectors();
   return OkStatus();
 }
 
-// Where there may be policies no job is touched before they are known; without them it is said once.
-void JobWatches::LookForPolicies() {
+// Where there may be policies, or queues, no job is touched before they are known; without them it is said once.
+void JobWatches::LookForOptionalKinds() {
   const auto look = [&](const kube::ResourceType& type, const std::string& name_space, kube::WatchCache& cache) {
     const Status status = api_.List(type, {.name_space = name_space, .items_max = 1}).status();
     const bool none = status.code() == StatusCode::kNotFound || status.code() == StatusCode::kPermissionDenied;
     if (none) {
-      log::Info("tuning policies do without this kind until it is installed and may be read",
+      log::Info("jobs do without this kind until it is installed and may be read",
                 {{"kind", type.kind}, {"reason", status}});
     } else {
       awaited_.push_back(&cache);
@@ -86,6 +90,8 @@ void JobWatches::LookForPolicies() {
   look(kube::kTuningPolicies, name_space_, own_policies_);
   look(kube::kClusterTuningPolicies, "", cluster_policies_);
   look(kube::kNamespaces, "", namespaces_);  // otherwise a selector by their labels would select all meanwhile
+  look(kWorkloads, name_space_, workloads_);
+  look(kResourceFlavors, "", flavors_);
 }
 
 void JobWatches::StartReflectors() {
@@ -103,6 +109,8 @@ void JobWatches::StartReflectors() {
   start(kube::kTuningPolicies, of_jobs, own_policies_);
   start(kube::kClusterTuningPolicies, {}, cluster_policies_);
   start(kube::kNamespaces, {}, namespaces_);
+  start(kWorkloads, owned, workloads_);
+  start(kResourceFlavors, {}, flavors_);
 }
 
 // --- what is kept, and to which job it is news
@@ -114,7 +122,7 @@ kube::WatchCacheOptions JobWatches::JobCacheOptions() {
 }
 
 kube::WatchCacheOptions JobWatches::PodCacheOptions() {
-  return {.project = [](Json pod) { return ProjectPod(pod); },
+  return {.project = [](const Json& pod) { return ProjectPod(pod); },
           .index_label = contract::kLabelJob,
           .on_change = [this](const CacheChange& change) { ReportJobOf(Either(change)); }};
 }
@@ -126,7 +134,7 @@ kube::WatchCacheOptions JobWatches::OwnedCacheOptions(std::vector<std::vector<st
 }
 
 kube::WatchCacheOptions JobWatches::NodeCacheOptions() {
-  return {.project = [](Json node) { return ProjectNode(node); },
+  return {.project = [](const Json& node) { return ProjectNode(node); },
           .index_label = "",
           .on_change = [this](const CacheChange& change) { ReportJobsOn(change); }};
 }
@@ -141,6 +149,12 @@ kube::WatchCacheOptions JobWatches::NamespaceCacheOptions() {
   return {.project = kube::KeepFields({}), .index_label = "", .on_change = [this](const CacheChange& change) {
             ReportJobsWithin(change);
           }};
+}
+
+kube::WatchCacheOptions JobWatches::FlavorCacheOptions() {
+  return {.project = kube::KeepFields({{"spec", "nodeLabels"}, {"spec", "tolerations"}}),
+          .index_label = "",
+          .on_change = [this](const CacheChange&) { ReportJobsInQueues(); }};
 }
 
 void JobWatches::ReportJobOf(const Json& object) const {
@@ -171,6 +185,12 @@ void JobWatches::ReportJobsUnder(const CacheChange& change) const {
 void JobWatches::ReportJobsWithin(const CacheChange& change) const {
   for (const kube::Snapshot& job : jobs.All()) {
     if (kube::Namespace(*job) == change.key.name) on_news_(kube::KeyOf(*job));
+  }
+}
+
+void JobWatches::ReportJobsInQueues() const {
+  for (const kube::Snapshot& job : jobs.All()) {
+    if (!kube::Label(*job, kLabelQueue).empty()) on_news_(kube::KeyOf(*job));
   }
 }
 

@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/controller/policies/policy_book.h"
+#include "operator/controller/queue/queue_book.h"
 #include "operator/kube/api.h"
 #include "operator/kube/watch/reflector.h"
 #include "operator/kube/watch/watch_cache.h"
@@ -52,6 +53,7 @@ class JobWatches {
   kube::WatchCache jobs, pods, services, budgets, nodes;
 
   const PolicyBook& policies() const { return policies_; }
+  const QueueBook& queues() const { return queues_; }
 
  private:
   kube::WatchCacheOptions JobCacheOptions();
@@ -60,11 +62,13 @@ class JobWatches {
   kube::WatchCacheOptions NodeCacheOptions();
   kube::WatchCacheOptions PolicyCacheOptions();
   kube::WatchCacheOptions NamespaceCacheOptions();
+  kube::WatchCacheOptions FlavorCacheOptions();
   void ReportJobOf(const kube::Json& object) const;
   void ReportJobsOn(const kube::CacheChange& change) const;
   void ReportJobsUnder(const kube::CacheChange& change) const;
   void ReportJobsWithin(const kube::CacheChange& change) const;
-  void LookForPolicies();
+  void ReportJobsInQueues() const;
+  void LookForOptionalKinds();
   void StartReflectors();
 
   const std::string name_space_;
@@ -73,6 +77,8 @@ class JobWatches {
   const OnNews on_news_;
   kube::WatchCache cluster_policies_, own_policies_, namespaces_;
   const PolicyBook policies_;
+  kube::WatchCache workloads_, flavors_;
+  const QueueBook queues_;
   std::vector<const kube::WatchCache*> awaited_;  // does not change after Begin()
   struct WatchOfKind {
     std::string plural;

@@ -30,6 +30,14 @@ spec:
 """
 
 
+def make_models_claim(namespace):
+    """Of one namespace; made once, however many checks ask for it."""
+    directory = STATE / "models"
+    directory.mkdir(exist_ok=True)
+    directory.chmod(0o777)  # pods run as no particular user
+    kubectl("apply", "-f", "-", text_in=VOLUME.format(path=directory, claim=CLAIM, namespace=namespace))
+
+
 def make_secrets(job):
     """The commands of docs/security.md."""
     uid = kubectl("get", "tj", job.name, "-n", job.namespace, "-o", "jsonpath={.metadata.uid}")
@@ -58,10 +66,7 @@ def register(check, namespace):
 
     @check("a job with TLS, a token and checkpoints on a claim trains", needs=["install"])
     def kept_start(run):
-        directory = STATE / "models"
-        directory.mkdir(exist_ok=True)
-        directory.chmod(0o777)  # pods run as no particular user
-        kubectl("apply", "-f", "-", text_in=VOLUME.format(path=directory, claim=CLAIM, namespace=namespace))
+        make_models_claim(namespace)
         kept.run(run.build, spec(kept, 2, 110))
         make_secrets(kept)
         kept.await_("two servers and their abilities", 120,

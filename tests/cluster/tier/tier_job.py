@@ -14,10 +14,11 @@ class Job:
     def example(self):
         return json.loads(kubectl("create", "--dry-run=client", "-o", "json", "-n", self.namespace, "-f", "examples/word2vec/job.yaml"))
 
-    def run(self, build, spec, *words):
+    def run(self, build, spec, *words, labels=None):
         """Starts `attune run` on the cluster, which applies the job and follows it; what it says and its page lie in PAGES."""
         manifest = self.example()
         manifest["metadata"]["name"] = self.name
+        manifest["metadata"].setdefault("labels", {}).update(labels or {})
         for key, value in spec.items():
             manifest["spec"].setdefault(key, {}).update(value)
         PAGES.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ namespace {
 using api::SuspensionStatus;
 
 constexpr Duration kLookAgain = std::chrono::seconds(1);
+constexpr Duration kQueueWaits = std::chrono::minutes(5);  // for the checkpoint of a job that it has evicted
 constexpr int64_t kGraceSeconds = 10;  // what a process does now is done again: only an orderly end is waited for
 
 // "id=7 why=its figures fit nowhere"
@@ -29,7 +30,7 @@ void TakeUp(const Observed& observed, SuspensionStatus& record) {
     record.why = WhyOfRequest(record.request);
     record.restarts = true;
   } else {
-    record.why = kSuspendedBySpec;
+    record.why = WhyHeld(observed);
     record.restarts = false;
   }
 }
@@ -86,7 +87,7 @@ void AskForCheckpoint(const Observed& observed, Now now, Directives& directives,
 }
 
 // What some of its pods may have trained without the others is done again.
-SuspensionStatus GiveUpAttempt(std::string why, std::optional<SuspensionStatus> record, Now now, Draft& draft) {
+SuspensionStatus GiveUpAttempt(std::string why, const std::optional<SuspensionStatus>& record, Now now, Draft& draft) {
   SuspensionStatus next = record.value_or(SuspensionStatus());
   Enter(next, api::kSuspensionReleasing, now);
   next.why = std::move(why);
@@ -94,6 +95,19 @@ SuspensionStatus GiveUpAttempt(std::string why, std::optional<SuspensionStatus> 
   ++next.gang_tries;
   draft.Requeue(kLookAgain, "the record of the attempt that is given up");
   return next;
+}
+
+bool IsHeldByQueue(const Observed& observed) { return IsHeld(observed) && !observed.job.spec.suspend; }
+
+// The machines are others' now, whatever this job loses with them.
+SuspensionStatus ReleaseWithoutCheckpoint(const Observed& observed, const std::string& obstacle,
+                                          SuspensionStatus record, Now now, Draft& draft) {
+  TakeUp(observed, record);
+  Enter(record, api::kSuspensionReleasing, now);
+  record.restarts = false;
+  record.why += "; what it has trained since its last checkpoint is done again: " + obstacle;
+  draft.Requeue(kLookAgain, "the record of the suspension");
+  return record;
 }
 
 // One whose machine does not answer is not waited for: what may still run there belongs to an attempt that no later
@@ -129,15 +143,23 @@ bool IsWithoutPods(const api::TrainingJobStatus& status) {
   return record && (record->state == api::kSuspensionReleasing || record->state == api::kSuspensionSuspended);
 }
 
-bool IsBornSuspended(const api::TrainingJob& job) {
-  return job.spec.suspend && job.status.start_time.empty() && !job.status.suspension;
+bool IsHeld(const Observed& observed) {
+  return observed.job.spec.suspend || (observed.queue && !observed.queue->hold.empty());
+}
+
+std::string WhyHeld(const Observed& observed) {
+  return observed.job.spec.suspend || !observed.queue ? kSuspendedBySpec : observed.queue->hold;
+}
+
+bool IsBornHeld(const Observed& observed) {
+  return IsHeld(observed) && observed.job.status.start_time.empty() && !observed.job.status.suspension;
 }
 
 bool IsSuspending(const api::TrainingJobStatus& status) {
   return IsWithoutPods(status) || (status.suspension && status.suspension->state == api::kSuspensionCheckpointing);
 }
 
-bool IsToBeSuspended(const Observed& observed) { return observed.job.spec.suspend || HasNewRestartRequest(observed); }
+bool IsToBeSuspended(const Observed& observed) { return IsHeld(observed) || HasNewRestartRequest(observed); }
 
 std::optional<SuspensionStatus> NextSuspension(const Observed& observed, const ServersView& servers, bool ends,
                                                const PlanOptions& options, Now now, Directives& directives,
@@ -145,8 +167,7 @@ std::optional<SuspensionStatus> NextSuspension(const Observed& observed, const S
   std::optional<SuspensionStatus> record = observed.job.status.suspension;
   const GangView gang = LookAtGang(observed, now);
   if (gang.again) draft.Requeue(*gang.again, "the machines of all pods");
-  if (gang.shortage && !ends && !IsToBeSuspended(observed))
-    return GiveUpAttempt(*gang.shortage, std::move(record), now, draft);
+  if (gang.shortage && !ends && !IsToBeSuspended(observed)) return GiveUpAttempt(*gang.shortage, record, now, draft);
   if (record && api::FindCondition(observed.job.status, kTrainingStarted) != nullptr) record->gang_tries = 0;
   const std::string state = record ? record->state : "";
   const bool is_restart = record && state == api::kSuspensionCheckpointing && record->restarts;
@@ -169,6 +190,7 @@ std::optional<SuspensionStatus> NextSuspension(const Observed& observed, const S
     return record;
   }
   if (const std::string obstacle = Obstacle(observed, options); !obstacle.empty()) {
+    if (IsHeldByQueue(observed)) return ReleaseWithoutCheckpoint(observed, obstacle, *std::move(record), now, draft);
     if (state != api::kSuspensionRefused) Enter(*record, api::kSuspensionRefused, now);
     TakeUp(observed, *record);
     record->restarts = false;
@@ -183,6 +205,11 @@ std::optional<SuspensionStatus> NextSuspension(const Observed& observed, const S
     return record;
   }
   if (HasNewRestartRequest(observed)) record->request = observed.job.restart_request;
+  const auto since = ParseRfc3339(record->since);
+  if (IsHeldByQueue(observed) && since && now.wall - *since > kQueueWaits) {
+    const std::string obstacle = "no checkpoint was written: " + record->message;
+    return ReleaseWithoutCheckpoint(observed, obstacle, *std::move(record), now, draft);
+  }
   AskForCheckpoint(observed, now, directives, draft, *record);
   return record;
 }

@@ -5,7 +5,8 @@
 //   trains -> Checkpointing -> Releasing -> Suspended -> trains, as the next attempt
 //
 // No pod goes before a checkpoint is whole that outlasts it: until then the request can be withdrawn, and where there
-// can be none the job continues and says so. Nothing has to be kept of a job that has not begun. What workers do
+// can be none the job continues and says so. A queue that takes the job's place back is obeyed even so: its machines
+// are others' (docs/queues.md). Nothing has to be kept of a job that has not begun. What workers do
 // between the checkpoint and their end is done again afterwards; no item is left out.
 #pragma once
 
@@ -22,11 +23,14 @@ namespace attune::controller {
 
 // By the record: its pods are to go, or are gone, and nothing else is planned for it.
 bool IsWithoutPods(const api::TrainingJobStatus& status);
-// It was created with spec.suspend, and nothing has been made for it.
-bool IsBornSuspended(const api::TrainingJob& job);
+// By spec.suspend, or by the queue that it names: it is to have no pods.
+bool IsHeld(const Observed& observed);
+std::string WhyHeld(const Observed& observed);
+// It was held when it was created, and nothing has been made for it.
+bool IsBornHeld(const Observed& observed);
 // By the record: it is on its way there, or there.
 bool IsSuspending(const api::TrainingJobStatus& status);
-// By spec or annotation: it is to be suspended, or restarted by a request that has not been taken up.
+// It is held, or is to be suspended by an annotation: restarted by a request that has not been taken up.
 bool IsToBeSuspended(const Observed& observed);
 bool HasNewRestartRequest(const Observed& observed);
 inline constexpr char kSuspendedBySpec[] = "spec.suspend is set";

@@ -6,6 +6,7 @@
 #include "operator/controller/observe/attempts.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/failure.h"
+#include "operator/controller/queue/queue_book.h"
 #include "proto/contract.h"
 #include "tests/operator/controller/status/condition_rules.h"
 
@@ -136,10 +137,26 @@ void FakeCluster::Finish(bool declared) {
   sample.job->mutable_closing()->set_done(true);
 }
 
+std::optional<QueuePlace> FakeCluster::PlaceInQueue(api::TrainingJob& job) const {
+  kube::WatchCache workloads, of_flavors;
+  if (has_kueue) {
+    kube::WatchEvent list{.kind = kube::WatchEvent::Kind::kReplaced, .objects = {}};
+    if (workload) list.objects.push_back(*workload);
+    workloads.Take(std::move(list));
+    kube::WatchEvent all{.kind = kube::WatchEvent::Kind::kReplaced, .objects = {}};
+    for (const auto& [name, flavor] : flavors) all.objects.push_back(flavor);
+    of_flavors.Take(std::move(all));
+  }
+  Json object = {{"metadata", {{"name", job.name}, {"namespace", job.name_space}}}};
+  if (!queue.empty()) object["metadata"]["labels"][kLabelQueue] = queue;
+  return QueueBook({workloads, of_flavors}).PlaceOf(object, job);
+}
+
 Observed FakeCluster::Observe() const {
   Observed observed;
   observed.job = job_;
   observed.problems = problems;
+  observed.queue = PlaceInQueue(observed.job);
   for (const auto& [name, pod] : pods_) observed.pods.push_back(ObservePod(ProjectPod(pod)));
   observed.service_exists = service_;
   observed.budget_exists = budget_;
@@ -240,6 +257,17 @@ void FakeCluster::Carry(const Action& action) {
   } else if (std::holds_alternative<CreateNetworkPolicy>(action)) {
     policy_ = true;  // there already: done before
     policy_seen_at_ = now_.monotonic;
+  } else if (const auto* ask = std::get_if<CreateWorkload>(&action)) {
+    ASSERT_FALSE(workload);
+    workload = ask->workload;
+    (*workload)["metadata"].update({{"uid", "workload-" + std::to_string(next_uid_++)}, {"resourceVersion", "1"}});
+  } else if (const auto* say = std::get_if<PatchWorkload>(&action)) {
+    ASSERT_TRUE(workload);
+    workload->merge_patch(say->patch);
+  } else if (const auto* give_up = std::get_if<DeleteWorkload>(&action)) {
+    ASSERT_TRUE(workload);
+    ASSERT_EQ(give_up->uid, kube::Uid(*workload));
+    workload.reset();
   } else if (const auto* record = std::get_if<WriteTuningRecord>(&action)) {
     tuning_state = record->state;
   } else if (const auto* patch = std::get_if<PatchPod>(&action)) {

@@ -113,8 +113,13 @@ class FakeCluster {
   std::vector<api::FieldProblem> problems;
   std::optional<std::vector<scheduler::Machine>> machines;
   std::vector<BlockedAct> blocked;
+  std::string queue;                   // that the job names
+  bool has_kueue = true;               // and Workloads can be read
+  std::optional<kube::Json> workload;  // of the job; Kueue's side of it is the test's
+  std::map<std::string, kube::Json> flavors;
 
  private:
+  std::optional<QueuePlace> PlaceInQueue(api::TrainingJob& job) const;
   void Carry(const Action& action);
   void Resize(const ResizePod& action);
   void RemoveIfFree(const std::string& name);

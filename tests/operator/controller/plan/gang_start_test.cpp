@@ -51,7 +51,7 @@ TEST(GangStart, WhatDoesNotFitWholeGivesBackWhatItHas) {
   EXPECT_THAT(
       cluster.Condition(api::kSuspended),
       StartsWith("True/JobSuspended: 1 of 3 pods had a machine after 60 s (spec.startPolicy.gangTimeoutSeconds); it "
-                 "will continue from its beginning, which it had not passed; it is tried again at 20"));
+                 "will continue from its beginning; it is tried again at 20"));
   LetPass(cluster, 55);
   EXPECT_THAT(cluster.PodNames(), IsEmpty()) << "a pause, in which others find machines";
   LetPass(cluster, 30);

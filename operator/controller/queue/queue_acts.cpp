@@ -1,0 +1,69 @@
+#include "operator/controller/queue/queue_acts.h"
+
+#include <algorithm>
+#include <string>
+
+#include "operator/controller/plan/suspension/suspension.h"
+#include "operator/controller/queue/workload.h"
+
+namespace attune::controller {
+namespace {
+
+bool HasPods(const Observed& observed) {
+  return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOfJob(observed, pod); });
+}
+
+void Patch(const ObservedWorkload& workload, kube::Json patch, std::string reason, Draft& draft) {
+  draft.Create(PatchWorkload{workload.name, std::move(patch), std::move(reason)});
+}
+
+void Finish(const Observed& observed, const ObservedWorkload& workload, Now now, Draft& draft) {
+  const api::TrainingJobStatus& status = observed.job.status;
+  const bool succeeded = api::IsTrue(status, api::kSucceeded);
+  const std::string message = api::FindCondition(status, succeeded ? api::kSucceeded : api::kFailed)->message;
+  Patch(workload, FinishedPatch(workload, succeeded, message, now.wall), "the job has ended", draft);
+}
+
+void Remove(const ObservedWorkload& workload, std::string reason, Draft& draft) {
+  draft.Create(DeleteWorkload{workload.name, workload.uid, std::move(reason)});
+}
+
+// A Workload that asks for something else than the job does now is made again: what has quota cannot be changed.
+void PlanStopped(const Observed& observed, const ObservedWorkload& workload, const PlanOptions& options, Now now,
+                 Draft& draft) {
+  if (observed.job.spec.suspend) return Remove(workload, "the job is suspended and needs no place", draft);
+  if (observed.queue->hold.empty()) return;  // it is about to begin
+  if (workload.finished) return Remove(workload, "the job has not ended", draft);
+  if (workload.queue != observed.queue->queue) return Remove(workload, "the job names another queue", draft);
+  if (workload.shape != ShapeOf(observed.job, options)) return Remove(workload, "the job asks for other pods", draft);
+  if (workload.evicted && workload.reserved)
+    Patch(workload, ReleasePatch(workload, now.wall), "the job has no pods any more", draft);
+}
+
+}  // namespace
+
+void PlanQueue(const Observed& observed, const PlanOptions& options, Now now, Draft& draft) {
+  if (!observed.queue || !observed.queue->readable) return;
+  const auto& workload = observed.queue->workload;
+  const api::TrainingJobStatus& status = observed.job.status;
+  if (workload && workload->being_deleted) return;
+  if (observed.queue->queue.empty()) return Remove(*workload, "the job names no queue any more", draft);
+  if (api::IsTrue(status, api::kSucceeded) || api::IsTrue(status, api::kFailed)) {
+    if (workload && !workload->finished) Finish(observed, *workload, now, draft);
+    return;
+  }
+  if (!workload) {
+    if (observed.job.spec.suspend) return;
+    draft.Create(CreateWorkload{BuildWorkload(observed.job, observed.queue->queue, options),
+                                "the job waits for its place in queue " + observed.queue->queue});
+    return;
+  }
+  const bool is_without = IsWithoutPods(status) || IsBornHeld(observed);
+  if (is_without && !HasPods(observed)) return PlanStopped(observed, *workload, options, now, draft);
+  if (is_without || !workload->admitted || workload->evicted) return;
+  const bool ready = api::IsTrue(status, api::kReady);
+  if (workload->pods_ready != ready)
+    Patch(*workload, PodsReadyPatch(*workload, ready, now.wall), "how far its pods are", draft);
+}
+
+}  // namespace attune::controller
