@@ -29,6 +29,7 @@
 #include "operator/controller/policies/bounds.h"
 #include "operator/controller/queue/queue_acts.h"
 #include "operator/controller/status/status.h"
+#include "operator/controller/status/status_write.h"
 #include "operator/controller/status/suspended.h"
 
 namespace attune::controller {

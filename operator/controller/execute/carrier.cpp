@@ -102,22 +102,19 @@ Status Carrier::CarryOut(const CreateNetworkPolicy& action) {
 
 Status Carrier::CarryOut(const CreateWorkload& action) {
   const Status created = api_.Create(kWorkloads, action.workload, kCall).status();
-  if (created.ok() || created.code() == StatusCode::kAlreadyExists) return OkStatus();
-  return Annotate(created, "creating Workload " + kube::KeyOf(action.workload).ToString());
+  return created.code() == StatusCode::kAlreadyExists ? OkStatus() : created;
 }
 
 Status Carrier::CarryOut(const PatchWorkload& action) {
   const kube::ObjectKey key{key_.name_space, action.name};
   const Status patched = api_.Patch(kWorkloads, key, kube::PatchType::kMerge, action.patch, "status", kCall).status();
-  if (patched.ok() || IsGone(patched)) return OkStatus();
-  return Annotate(patched, "writing the status of Workload " + key.ToString());
+  return IsGone(patched) ? OkStatus() : patched;
 }
 
 Status Carrier::CarryOut(const DeleteWorkload& action) {
   const kube::ObjectKey key{key_.name_space, action.name};
   const Status deleted = api_.Delete(kWorkloads, key, {.uid = action.uid}, kCall);
-  if (deleted.ok() || IsGone(deleted) || IsReplaced(deleted)) return OkStatus();
-  return Annotate(deleted, "deleting Workload " + key.ToString());
+  return IsGone(deleted) || IsReplaced(deleted) ? OkStatus() : deleted;
 }
 
 Status Carrier::CarryOut(const PatchPod& action) {

@@ -40,6 +40,7 @@ PlanOptions ToPlanOptions(const OperatorOptions& options, const kube::Json& poli
   plan.telemetry_address = telemetry_address;
   plan.tuner_history = options.tuner_history;
   plan.status_interval = options.status_interval;
+  plan.counts_interval = std::min<Duration>(std::chrono::seconds(1), options.status_interval);
   plan.begin_unheard_after = options.begin_unheard_after;
   return plan;
 }

@@ -214,7 +214,7 @@ void AddTolerations(Json& spec) {
 void CompletePodSpec(Json& spec, const TrainingJob& job, RoleName role, const std::string& name) {
   spec["restartPolicy"] = "Never";  // restarts are decided here, and counted
   spec["hostname"] = name;
-  spec["subdomain"] = ServiceName(job.name);
+  if (role == RoleName::kServer) spec["subdomain"] = ServiceName(job.name);
   spec["shareProcessNamespace"] = true;  // the sidecar reads CPU and memory of the process beside it
   Default(spec, "automountServiceAccountToken", false);
   Default(spec, "enableServiceLinks", false);
@@ -312,7 +312,12 @@ Json BuildService(const TrainingJob& job) {
            {{"clusterIP", "None"},
             // Servers find each other, and workers find them, while they still start.
             {"publishNotReadyAddresses", true},
-            {"selector", {{contract::kLabelJob, job.name}, {contract::kLabelJobUid, job.uid}}},
+            // Workers are reached by no name: were they here, each of them that comes or goes would be a write of the
+            // endpoints, which every node watches.
+            {"selector",
+             {{contract::kLabelJob, job.name},
+              {contract::kLabelJobUid, job.uid},
+              {contract::kLabelRole, contract::kRoleServer}}},
             {"ports", Json::array({{{"name", "coordinator"}, {"port", contract::kCoordinatorPort}},
                                    {{"name", "data"}, {"port", contract::kDataPort}}})}}}};
 }

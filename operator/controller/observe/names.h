@@ -82,6 +82,7 @@ inline constexpr char kReasonSettled[] = "Settled";
 inline constexpr char kReasonSuspending[] = "Suspending";
 inline constexpr char kReasonSuspended[] = "JobSuspended";
 inline constexpr char kReasonQueued[] = "Queued";
+inline constexpr char kReasonFullStrength[] = "FullStrength";
 inline constexpr char kReasonSuspensionRefused[] = "SuspensionRefused";
 inline constexpr char kReasonResumed[] = "JobResumed";
 

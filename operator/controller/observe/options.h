@@ -22,6 +22,8 @@ struct PlanOptions {
   std::string telemetry_authority;  // PEM that they check its certificate with; "": telemetry is not encrypted
 
   Duration status_interval = std::chrono::seconds(20);  // least time between status writes that only move numbers
+  // The same between writes that only count pods while they come: each start of a job would be as many writes as pods.
+  Duration counts_interval = Duration::zero();
   Duration restart_backoff_first =
       std::chrono::seconds(1);  // before the first restart of a failed worker, then doubling
   Duration restart_backoff_max = std::chrono::minutes(2);

@@ -117,7 +117,7 @@ Json FinishedPatch(const ObservedWorkload& workload, bool succeeded, const std::
 
 Json PodsReadyPatch(const ObservedWorkload& workload, bool ready, WallTime now) {
   Json conditions = workload.conditions;
-  // The reasons by which Kueue tells a first start from a recovery, and which of its timeouts counts.
+  // The reasons by which Kueue knows a first start from a recovery, and which of its timeouts counts.
   const bool recovers = ReasonOf(conditions, kPodsReady) == kWaitForRecovery;
   const char* reason = ready ? (recovers ? "Recovered" : "Started")
                              : (workload.pods_ready.value_or(false) || recovers ? kWaitForRecovery : kWaitForStart);

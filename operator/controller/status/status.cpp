@@ -9,6 +9,7 @@
 #include "operator/controller/plan/checkpoint_interval.h"
 #include "operator/controller/plan/suspension/gang_start.h"
 #include "operator/controller/status/data_plane.h"
+#include "operator/controller/status/degraded.h"
 #include "operator/controller/status/metric_status.h"
 #include "operator/controller/status/policy_status.h"
 #include "operator/controller/status/progress.h"
@@ -226,8 +227,8 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
                generation, now.wall);
   // Nothing that is about its pods is true any more; what was not is left, with its reason.
   constexpr char kEnded[] = "the job has ended";
-  for (const char* about_pods :
-       {api::kServersReady, api::kWorkersReady, api::kMetricsAvailable, api::kReconfiguring, api::kProgressing}) {
+  for (const char* about_pods : {api::kServersReady, api::kWorkersReady, api::kMetricsAvailable, api::kReconfiguring,
+                                 api::kProgressing, kDegraded}) {
     if (api::IsTrue(status, about_pods))
       SetCondition(status, about_pods, false, kReasonFinished, kEnded, generation, now.wall);
   }
@@ -243,36 +244,32 @@ void SetVerdict(const Observed& observed, const Verdict& verdict, TrainingJobSta
   }
 }
 
-// The status without what moves all the time.
-kube::Json Facts(TrainingJobStatus status) {
-  const bool shown = status.progress.has_value();
-  status.progress.reset();
-  status.metrics.clear();
-  status.servers.usage.reset();
-  status.workers.usage.reset();
-  kube::Json facts = api::ToJson(status);
-  facts["progress shown"] = shown;
-  return facts;
+void Set(TrainingJobStatus& status, const char* type, const char* value, std::string reason, std::string_view message,
+         int64_t generation, WallTime now) {
+  auto found = std::ranges::find(status.conditions, type, &api::Condition::type);
+  if (found == status.conditions.end()) {
+    found = status.conditions.insert(found, api::Condition{});
+    found->type = type;
+  }
+  if (found->status != value) found->last_transition_time = ToRfc3339(now);
+  // The kubelet reports a failing pull in changing words; one of them is enough.
+  const bool same_story = found->status == value && found->reason == reason && reason == kReasonImage;
+  found->status = value;
+  found->reason = std::move(reason);
+  if (!same_story) found->message = FitText(message, kMessageBytesMax);
+  found->observed_generation = generation;
 }
 
 }  // namespace
 
 void SetCondition(TrainingJobStatus& status, const char* type, bool value, std::string reason, std::string_view message,
                   int64_t generation, WallTime now) {
-  const char* text = value ? "True" : "False";
-  auto found =
-      std::find_if(status.conditions.begin(), status.conditions.end(), [&](const auto& c) { return c.type == type; });
-  if (found == status.conditions.end()) {
-    found = status.conditions.insert(found, api::Condition{});
-    found->type = type;
-  }
-  if (found->status != text) found->last_transition_time = ToRfc3339(now);
-  // The kubelet reports a failing pull in changing words; one of them is enough.
-  const bool same_story = found->status == text && found->reason == reason && reason == kReasonImage;
-  found->status = text;
-  found->reason = std::move(reason);
-  if (!same_story) found->message = FitText(message, kMessageBytesMax);
-  found->observed_generation = generation;
+  Set(status, type, value ? "True" : "False", std::move(reason), message, generation, now);
+}
+
+void SetUnknown(TrainingJobStatus& status, const char* type, std::string reason, std::string_view message,
+                int64_t generation, WallTime now) {
+  Set(status, type, "Unknown", std::move(reason), message, generation, now);
 }
 
 TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
@@ -319,6 +316,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   SetTuning(observed, status, now);
   SetPolicy(observed, status, now);
   if (!verdict) SetProgressing(observed, progression.standstill, status, now);
+  if (!verdict) SetDegraded(observed, status, now);
   if (!verdict) SetStandstill(observed, servers, options, status, now);
   if (auto progress = MakeProgress(observed, now)) status.progress = std::move(progress);
   if (status.progress && progression.standstill.since) status.progress->remaining_seconds.reset();  // not known
@@ -364,20 +362,6 @@ api::TrainingJobStatus BuildEndedStatus(const Observed& observed, Now now) {
   if (!status.result) SetResult(observed, status);
   SetMetrics(observed, status);
   return status;
-}
-
-Draft::Needs PlanStatus(const Observed& observed, TrainingJobStatus next, const PlanOptions& options, Now now,
-                        Draft& draft) {
-  if (Facts(next) != Facts(observed.job.status)) return {draft.Status(std::move(next), "facts changed")};
-  if (!HasEnded(next) && next.phase == "Running" && api::IsTrue(next, api::kMetricsAvailable)) {
-    draft.Requeue(options.status_interval, "progress");
-  }
-  if (api::ToJson(next) == api::ToJson(observed.job.status)) return {};
-  const Duration since =
-      observed.status_written_at ? now.monotonic - *observed.status_written_at : options.status_interval;
-  if (since >= options.status_interval) return {draft.Status(std::move(next), "progress")};
-  draft.Requeue(options.status_interval - since, "progress");
-  return {};
 }
 
 bool HasEnded(const TrainingJobStatus& status) {

@@ -1,5 +1,5 @@
 // The job's status as a function of what was seen: conditions with messages that name the next step, counts, the
-// display phase, progress. Also decides whether a new status is worth a write.
+// display phase, progress.
 #pragma once
 
 #include <optional>
@@ -34,6 +34,10 @@ struct Progression {
 void SetCondition(api::TrainingJobStatus& status, const char* type, bool value, std::string reason,
                   std::string_view message, int64_t generation, WallTime now);
 
+// The same where it cannot be said.
+void SetUnknown(api::TrainingJobStatus& status, const char* type, std::string reason, std::string_view message,
+                int64_t generation, WallTime now);
+
 // Of a job that continues, or ends with this verdict.
 api::TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& servers, const WorkersView& workers,
                                    const Progression& progression, const std::optional<Verdict>& verdict,
@@ -44,11 +48,6 @@ api::TrainingJobStatus BuildInvalidStatus(const Observed& observed, Now now);
 
 // Of a job that has ended: what was recorded, and the result should it have come a moment after the end.
 api::TrainingJobStatus BuildEndedStatus(const Observed& observed, Now now);
-
-// Writes `next` when it says something new: at once for facts, at most every status_interval when only numbers of
-// progress moved (then a later look is requested). The write, when there is one.
-Draft::Needs PlanStatus(const Observed& observed, api::TrainingJobStatus next, const PlanOptions& options, Now now,
-                        Draft& draft);
 
 bool HasEnded(const api::TrainingJobStatus& status);
 

@@ -7,6 +7,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/suspension/gang_start.h"
 #include "operator/controller/plan/suspension/suspension.h"
+#include "operator/controller/status/degraded.h"
 #include "operator/controller/status/status.h"
 
 namespace attune::controller {
@@ -57,7 +58,7 @@ void SetIdle(const Observed& observed, api::TrainingJobStatus& status, Now now) 
   for (const char* type : {api::kReady, api::kServersReady, api::kWorkersReady, api::kMetricsAvailable}) {
     SetCondition(status, type, false, kReasonSuspended, kNoPods, generation, now.wall);
   }
-  for (const char* type : {api::kReconfiguring, api::kTuning, api::kProgressing}) {
+  for (const char* type : {api::kReconfiguring, api::kTuning, api::kProgressing, kDegraded}) {
     if (api::FindCondition(status, type) == nullptr) continue;
     SetCondition(status, type, false, kReasonSuspended, kNoPods, generation, now.wall);
   }
@@ -159,8 +160,10 @@ void ReportSuspension(const api::TrainingJobStatus& before, const api::TrainingJ
   const std::string state = before.suspension ? before.suspension->state : "";
   if (now.state == state) return;
   if (now.state == api::kSuspensionSuspended) {
+    const bool had_pods = !next.start_time.empty();
     draft.Normal(kEventSuspended, "Suspend",
-                 "The job has no pods any more: " + now.why + ". It will continue from " + PlaceToContinue(now),
+                 (had_pods ? "The job has no pods any more: " : "The job has no pods yet: ") + now.why +
+                     ". It will continue from " + PlaceToContinue(now),
                  written);
   } else if (now.state == api::kSuspensionRefused) {
     draft.Warn(kEventSuspensionRefused, "Suspend", "The job continues: " + now.why + ", but " + now.message, written);

@@ -7,6 +7,32 @@ from tier_job import Job
 ROOM_MILLICORES = 450  # of the namespace: four pods of 100m with their sidecars' 10m each
 
 
+def working_hours(job, build):
+    """What docs/policies.md begins with, in a namespace whose operator has no right beyond it: no scaling in certain hours, the tuner obeys, the
+    reason is read, and the policy is edited while the job trains."""
+    def policy(windows):
+        kubectl("apply", "-n", job.namespace, "-f", "-", text_in=json.dumps({
+            "apiVersion": "attune.dev/v1alpha1", "kind": "TuningPolicy", "metadata": {"name": "working-hours"},
+            "spec": {"mode": {"allowed": ["Recommend", "Auto"]}, "windows": windows}}))
+
+    def mode():
+        return (job.training().get("policy") or {}).get("mode", "none yet")
+    policy([{"schedule": "* 00:00-24:00 Europe/Berlin", "mode": "Recommend"}])  # hours that it is now, whenever this runs
+    job.patch({"tuning": {"mode": "Auto", "windowSeconds": 2, "workers": {"max": 3}, "servers": {"max": 2}}})
+    wait_until("the window in force", 10, lambda: (mode() == "Recommend", mode()))
+    before = job.spec()
+    job.await_("a recommendation", 120, lambda state: "recommends" in (state.get("tuning") or {}).get("message", ""))
+    after = job.spec()
+    expect([after[role]["replicas"] for role in ("servers", "workers")] == [before[role]["replicas"] for role in ("servers", "workers")], "it was scaled in working hours")
+    why = job.attune(build, "policy", "explain", job.name)
+    for line in why.splitlines()[:5]:
+        say(f"    {line}")
+    expect("tuning Recommend by TuningPolicy" in why and "00:00-24:00 Europe/Berlin" in why, f"attune policy explain says:\n{why}")
+    policy([])
+    wait_until("the edited policy in force", 10, lambda: (mode() == "Auto", mode()))
+    job.await_("a change by the tuner", 120, lambda state: [job.spec()[role]["replicas"] for role in ("servers", "workers")] != [before[role]["replicas"] for role in ("servers", "workers")])
+
+
 def register(check, namespace):
     # Its namespace is its own: what other jobs request, and when they end, is no matter of what is checked here.
     bounded = Job("bounded", namespace)

@@ -44,6 +44,8 @@ TEST(PodsTest, NamesLabelsOwnerAndAddressAgreeWithTheService) {
     EXPECT_FALSE(selector.empty());
     for (const auto& [label, value] : selector.items()) EXPECT_EQ(kube::Label(pod, label), value);
   }
+  EXPECT_EQ(service["spec"]["selector"].value("attune.dev/role", ""), "server") << "workers have no names";
+  EXPECT_FALSE(Worker(job)["spec"].contains("subdomain"));
   EXPECT_EQ(budget["spec"]["minAvailable"], 2);
   EXPECT_EQ(CoordinatorAddress(job), "w-server-0.w.default.svc:7400");
   EXPECT_THAT(pod["metadata"]["finalizers"], ElementsAre(contract::kPodFinalizer));

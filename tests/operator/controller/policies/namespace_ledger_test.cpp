@@ -146,7 +146,7 @@ TEST_F(NamespaceLedgerTest, AChangeThatRequestsMoreThanIsLeftHasNoRoomAndOneThat
   const JobSetting present{.servers = 1, .workers = 1, .worker_millicores = 1000};
   EXPECT_EQ(WhyNoRoom(room, present, {.servers = 1, .workers = 3, .worker_millicores = 1000}), "");
   EXPECT_THAT(WhyNoRoom(room, present, {.servers = 1, .workers = 1, .worker_millicores = 4000}),
-              HasSubstr("its pods would request 4520m of cpu, and policies leave this job 4"));
+              HasSubstr("its pods would request 4520m of cpu, and policies and its queue leave this job 4"));
   const JobSetting outside{.servers = 4, .workers = 4, .worker_millicores = 2000};
   EXPECT_EQ(WhyNoRoom(room, outside, {.servers = 3, .workers = 4, .worker_millicores = 2000}), "") << "nearer to it";
 }

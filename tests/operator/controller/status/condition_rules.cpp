@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "operator/controller/status/degraded.h"
 #include "operator/controller/status/status.h"
 
 namespace attune::controller {
@@ -11,8 +12,9 @@ namespace {
 using api::IsTrue;
 
 // Of a job whose pods have ended nothing that is about its pods is true.
-constexpr const char* kAboutPods[] = {api::kReady,  api::kServersReady,     api::kWorkersReady, api::kReconfiguring,
-                                      api::kTuning, api::kMetricsAvailable, api::kProgressing,  api::kSuspended};
+constexpr const char* kAboutPods[] = {api::kReady,         api::kServersReady, api::kWorkersReady,
+                                      api::kReconfiguring, api::kTuning,       api::kMetricsAvailable,
+                                      api::kProgressing,   api::kSuspended,    kDegraded};
 
 class Judge {
  public:
