@@ -9,6 +9,8 @@
 namespace attune::controller {
 namespace {
 
+constexpr Duration kLookForKueue = std::chrono::seconds(10);
+
 bool HasPods(const Observed& observed) {
   return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOfJob(observed, pod); });
 }
@@ -43,7 +45,12 @@ void PlanStopped(const Observed& observed, const ObservedWorkload& workload, con
 }  // namespace
 
 void PlanQueue(const Observed& observed, const PlanOptions& options, Now now, Draft& draft) {
-  if (!observed.queue || !observed.queue->readable) return;
+  if (!observed.queue) return;
+  if (!observed.queue->readable) {
+    // That the kind has come, with no object of it yet, is news to no job.
+    if (!observed.queue->hold.empty()) draft.Requeue(kLookForKueue, "Kueue's kinds");
+    return;
+  }
   const auto& workload = observed.queue->workload;
   const api::TrainingJobStatus& status = observed.job.status;
   if (workload && workload->being_deleted) return;

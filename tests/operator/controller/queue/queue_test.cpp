@@ -300,6 +300,11 @@ TEST(Queue, WithoutKueueAJobThatNamesAQueueWaitsAndSaysWhatToDo) {
   EXPECT_THAT(cluster.PodNames(), IsEmpty());
   EXPECT_FALSE(cluster.workload);
   EXPECT_THAT(cluster.Condition(api::kSuspended), HasSubstr("install Kueue"));
+  EXPECT_LE(cluster.requeue().value_or(std::chrono::hours(1)), std::chrono::seconds(10))
+      << "no watch says that it has come";
+  cluster.has_kueue = true;
+  cluster.Settle();
+  EXPECT_TRUE(cluster.workload);
 }
 
 TEST(Queue, AJobThatNamesNoQueueAnyMoreGivesItsPlaceUpAndTrains) {
