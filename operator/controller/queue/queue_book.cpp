@@ -48,8 +48,8 @@ std::string HoldOf(const QueuePlace& place, bool has_begun, const Claim& claim) 
   const std::string queue = "queue " + place.queue;
   if (!place.readable) {
     return has_begun ? ""
-                     : "it names " + queue +
-                           " of Kueue, whose Workloads cannot be read here: install Kueue and let "
+                     : "it names " + queue + " of Kueue, whose Workloads (" + kWorkloads.api_version() +
+                           ") cannot be read here: install Kueue and let "
                            "this operator read them, or remove the job's label " +
                            kLabelQueue;
   }
