@@ -112,7 +112,7 @@ const std::vector<Rule>& Rules() {
       {"operator/controller/queue/",
        {"base/", "proto/pod_number.h", "operator/api/", "operator/kube/", "operator/controller/observe/",
         "operator/controller/actions/", "operator/controller/objects/", "operator/controller/policies/",
-        "operator/controller/plan/suspension/"}},
+        "operator/controller/plan/suspension/", "operator/controller/status/status.h"}},
       {"operator/controller/actions/",
        {"attune/v1/", "base/", "operator/kube/", "operator/api/", "operator/controller/observe/"}},
       {"operator/controller/objects/",

@@ -5,6 +5,7 @@
 
 #include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/queue/workload.h"
+#include "operator/controller/status/status.h"
 
 namespace attune::controller {
 namespace {
@@ -55,7 +56,7 @@ void PlanQueue(const Observed& observed, const PlanOptions& options, Now now, Dr
   const api::TrainingJobStatus& status = observed.job.status;
   if (workload && workload->being_deleted) return;
   if (observed.queue->queue.empty()) return Remove(*workload, "the job names no queue any more", draft);
-  if (api::IsTrue(status, api::kSucceeded) || api::IsTrue(status, api::kFailed)) {
+  if (HasEnded(status)) {
     if (workload && !workload->finished) Finish(observed, *workload, now, draft);
     return;
   }

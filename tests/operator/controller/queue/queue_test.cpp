@@ -218,6 +218,19 @@ TEST(Queue, AnEndedJobSaysSo) {
   EXPECT_THAT(cluster.Settle(), IsEmpty());
 }
 
+TEST(Queue, AManifestThatWasInvalidMeanwhileKeepsItsPlace) {
+  FakeCluster cluster = InQueue();
+  cluster.Settle();
+  Say(cluster, "QuotaReserved", false, "Pending", "no room");
+  cluster.problems = {{.path = "spec.goal", .found = "nothing", .allowed = "a goal"}};
+  cluster.Settle();
+  ASSERT_TRUE(api::IsTrue(cluster.status(), api::kFailed));
+  cluster.problems.clear();
+  cluster.Settle();
+  EXPECT_EQ(WorkloadCondition(cluster, "Finished"), "absent");
+  EXPECT_THAT(cluster.Condition(api::kSuspended), HasSubstr("no room"));
+}
+
 TEST(Queue, SuspendedByItsUserItNeedsNoPlaceAndAsksForOneWhenItIsResumed) {
   FakeCluster cluster = Training();
   cluster.job().spec.suspend = true;
