@@ -118,14 +118,19 @@ void CoordinatorCore::EndLeave(NodeId id, CoordinatorOutputs& out) {
 
 void CoordinatorCore::ContinuePlacement(CoordinatorOutputs& out) {
   const std::vector<NodeId> leavers = placement_.Continue(out);
+  bool changed = false;
   for (const NodeId id : leavers) {
-    if (job_.members().at(id).leave) {
+    const MemberState& node = job_.members().at(id);
+    if (node.leave) {
       EndLeave(id, out);
-    } else {
+    } else if (node.is_server()) {
       departures_.Release(id, out);
+    } else {
+      continue;  // the coordinator before has had its Leave: it is sent again, and waits for the answer
     }
+    changed = true;
   }
-  if (!leavers.empty()) placement_.PublishMembers(out);
+  if (changed) placement_.PublishMembers(out);
 }
 
 void CoordinatorCore::AfterCut(Checkpoints::Outcome outcome, CoordinatorOutputs& out) {
