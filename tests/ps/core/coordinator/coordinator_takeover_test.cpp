@@ -44,6 +44,24 @@ TEST_F(CoordinatorTakeoverTest, AResumedJobContinuesAtItsClockThoughNoWorkerHasB
   EXPECT_EQ(core_->progress().floor_clock, 30U);
 }
 
+// The map says that it leaves; the request for it was known to the coordinator before alone.
+TEST_F(CoordinatorTakeoverTest, AWorkerThatWasLeavingIsAnsweredWhenItAsksAgain) {
+  (void)TakeLease();
+  for (Member& member : map_.members) member.leaving = member.role == Role::kWorker;
+  Appoint({{Role::kServer, 0}});
+  JoinAgain(kWorker);
+  Say(kWorker, WorkersAnswer({}));
+  ASSERT_FALSE(core_->progress().taking_over);
+  for (const ConnectionId node : {kServer1, kWorker}) {
+    Say(node, RowsReport{.number = 1'000, .map_version = map_.version});
+    EXPECT_EQ(Sent<Finished>(kWorker), nullptr) << "that is for servers";
+  }
+  EXPECT_EQ(core_->progress().workers, 1U) << "it waits for its answer";
+  Say(kWorker, Leave{.header = NextHeader()});
+  Say(kWorker, RowsReport{.number = 1'001, .map_version = map_.version});
+  EXPECT_EQ(core_->progress().workers, 0U);
+}
+
 TEST_F(CoordinatorTakeoverTest, ItemsOfALostWorkerAreCounted) {
   const LeaseGrant grant = TakeLease();
   Appoint({{Role::kServer, 0}, {Role::kWorker, 0}});
