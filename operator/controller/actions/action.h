@@ -114,7 +114,7 @@ struct KeepTuningHistory {
   std::string reason;
 };
 // A place in a queue of Kueue is asked for, changed (a merge patch of the status of the Workload as it was seen) or
-// given up. Its name carries a part of the job's uid, so one of that name is the one that was meant.
+// given up. Its name carries a part of the job's uid; one of that name that is another's is never taken for it.
 struct CreateWorkload {
   kube::Json workload;
   std::string reason;

@@ -102,7 +102,11 @@ Status Carrier::CarryOut(const CreateNetworkPolicy& action) {
 
 Status Carrier::CarryOut(const CreateWorkload& action) {
   const Status created = api_.Create(kWorkloads, action.workload, kCall).status();
-  return created.code() == StatusCode::kAlreadyExists ? OkStatus() : created;
+  if (created.code() != StatusCode::kAlreadyExists) return created;
+  const kube::ObjectKey key = kube::KeyOf(action.workload);
+  ASSIGN_OR_RETURN(const Json present, api_.Get(kWorkloads, key, kCall));
+  if (IsOwnedBy(present, job_)) return OkStatus();
+  return NameTaken("Workload " + key.ToString() + " exists and does not belong to this job");
 }
 
 Status Carrier::CarryOut(const PatchWorkload& action) {

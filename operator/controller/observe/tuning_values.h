@@ -103,7 +103,7 @@ struct PodClaims {
   friend bool operator==(const PodClaims&, const PodClaims&) = default;
 };
 
-// What policies leave to a job of its namespace (namespace_room.h).
+// What policies, and the queue that admitted it, leave to a job (namespace_room.h).
 struct NamespaceRoom {
   std::optional<int64_t> millicores, bytes;  // that its pods may request together; absent: no policy bounds it
   PodClaims pods;

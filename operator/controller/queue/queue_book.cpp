@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "operator/controller/objects/pod_resources.h"
+#include "operator/controller/objects/pods.h"
 #include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/policies/bounds.h"
 #include "operator/controller/policies/namespace_ledger.h"
@@ -98,8 +98,9 @@ std::optional<QueuePlace> QueueBook::PlaceOf(const Json& object, api::TrainingJo
                    .readable = caches_.workloads.HasSynced(),
                    .workload = std::nullopt,
                    .hold = ""};
-  if (const kube::Snapshot workload = caches_.workloads.Get({job.name_space, WorkloadName(job)}))
-    place.workload = ObserveWorkload(*workload);
+  // One that another has made under that name was admitted for something else.
+  const kube::Snapshot workload = caches_.workloads.Get({job.name_space, WorkloadName(job)});
+  if (workload != nullptr && IsOwnedBy(*workload, job)) place.workload = ObserveWorkload(*workload);
   if (place.queue.empty() && !place.workload) return std::nullopt;
   const bool has_begun = !job.status.start_time.empty() && !IsWithoutPods(job.status);
   place.hold = HoldOf(place, has_begun, ClaimAt(PodClaimsOf(job), SettingOf(job)));

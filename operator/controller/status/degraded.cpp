@@ -15,7 +15,7 @@ struct Cause {
 };
 
 // Of pods that are on their way, by a start or a change, as a rule for seconds.
-constexpr std::array kPassing = {kReasonStarting, kReasonLeaving, kReasonWaitingForServers, kReasonRestarting};
+constexpr std::array kPassing = {kReasonStarting, kReasonLeaving, kReasonWaitingForServers};
 
 void AddMissing(const api::TrainingJobStatus& status, std::vector<Cause>& causes) {
   const api::Condition* ready = api::FindCondition(status, api::kReady);

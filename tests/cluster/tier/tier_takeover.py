@@ -82,8 +82,10 @@ def register(check, system, namespace):
             os.kill(self.process, signal.SIGSTOP)
 
         def __exit__(self, *failure):
-            time.sleep(max(0, FROZEN_SECONDS - (time.monotonic() - self.began)))
-            os.kill(self.process, signal.SIGCONT)
+            try:
+                time.sleep(max(0, FROZEN_SECONDS - (time.monotonic() - self.began)))
+            finally:
+                os.kill(self.process, signal.SIGCONT)
             name = self.pod["metadata"]["name"]
 
             def restarted():

@@ -180,6 +180,17 @@ TEST(Queue, AnEvictedJobSavesItselfAndGivesItsPlaceBackOnlyWhenItHasNoPods) {
   EXPECT_THAT(cluster.Condition(api::kSuspended), StartsWith("False/JobResumed: it continues from checkpoint 7"));
 }
 
+TEST(Queue, AWorkloadOfThatNameThatIsAnothersAdmitsNothing) {
+  FakeCluster cluster = InQueue();
+  cluster.flavors["spot"] = {{"spec", Json::object()}, {"metadata", {{"name", "spot"}}}};
+  cluster.Settle();
+  Admit(cluster);
+  (*cluster.workload)["metadata"]["ownerReferences"][0]["uid"] = "another-job";
+  const QueuePlace place = *cluster.Observe().queue;
+  EXPECT_FALSE(place.workload);
+  EXPECT_THAT(place.hold, HasSubstr("waits for its place"));
+}
+
 TEST(Queue, WhatIsEvictedForAnotherReasonIsNotRequeuedByUs) {
   FakeCluster cluster = Training();
   Evict(cluster, "ClusterQueueStopped");
