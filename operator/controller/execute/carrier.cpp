@@ -101,7 +101,7 @@ Status Carrier::CarryOut(const CreateNetworkPolicy& action) {
 }
 
 Status Carrier::CarryOut(const CreateWorkload& action) {
-  const Status created = api_.Create(kWorkloads, action.workload, kCall).status();
+  Status created = api_.Create(kWorkloads, action.workload, kCall).status();
   if (created.code() != StatusCode::kAlreadyExists) return created;
   const kube::ObjectKey key = kube::KeyOf(action.workload);
   ASSIGN_OR_RETURN(const Json present, api_.Get(kWorkloads, key, kCall));
