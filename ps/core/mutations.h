@@ -76,7 +76,8 @@ enum class RowMutation : uint8_t {
   kCopiesFilterForgotten = 45,      // a promoted copy comes without its records
   kNoDuplicateFilter = 46,          // a re-issued push is applied again
   kPresentCountsAsArrived = 47,     // a home that comes back takes rows that have yet to leave for arrived ones
-  kUnmarkedArrivalNotWritten = 48,  // a row handed over before its sender's mark misses the snapshot of the cut
+  kRowGivenBackNotKept = 48,        // a next backup that gives a row back waits for its copy
+  kUnmarkedArrivalNotWritten = 49,  // a row handed over before its sender's mark misses the snapshot of the cut
   kCount
 };
 

@@ -47,8 +47,7 @@ void Departures::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs&
   MemberState& node = members.at(id);
   if (node.lost) return;
   if (others) JobContext::Send(node, SessionLost{.status = reason}, out);  // else it may still come back
-  size_t uncovered = 0;
-  for (const Shard& shard : job_.map().shards) uncovered += shard.home == id && shard.backup == NodeId() ? 1 : 0;
+  const size_t uncovered = CountUncovered(job_.map(), std::array{id});
   out.events.push_back(members.Name(id) + " is lost: " + std::string(attune::Message(reason)) +
                        (uncovered == 0 ? "; every shard it was home of has a copy"
                                        : recoveries_.DescribeLoss(uncovered, members.TotalSteps())));

@@ -93,16 +93,14 @@ void Restoration::RestoreMap(const ShardMap& map, const Lost& lost, const std::v
   next.version = MapVersion(job_.options().term, 1);
   if (lost.recovery) {
     next.recovered_at = next.version;
-    for (Shard& shard : next.shards) shard.routing_since = next.version;
-    const auto is_lost = [&](NodeId node) {
-      return node == NodeId() || std::ranges::find(lost.nodes, node) != lost.nodes.end();
-    };
-    const auto uncovered = std::ranges::count_if(
-        map.shards, [&](const Shard& shard) { return is_lost(shard.home) && is_lost(shard.backup); });
-    if (uncovered > 0) {
+    for (Shard& shard : next.shards) {
+      shard.routing_since = next.version;
+      if (shard.next_backup != NodeId()) shard.join_id = next.version;
+    }
+    if (const size_t uncovered = CountUncovered(map, lost.nodes); uncovered > 0) {
       departures_.TakeFromNewest();
       out.events.push_back("servers were lost with the coordinator" +
-                           recoveries_.DescribeLoss(static_cast<size_t>(uncovered), job_.members().TotalSteps()));
+                           recoveries_.DescribeLoss(uncovered, job_.members().TotalSteps()));
     }
   } else if (!lost.nodes.empty()) {  // workers without rows: nothing to recover
     next.shards = map.shards;

@@ -10,6 +10,10 @@
 namespace attune::ps {
 namespace {
 
+// Of two servers that keep each other's copies none can take a home without a copy being given up for a while, in which
+// a loss costs rows. That is worth it only where one has so many times the mean.
+constexpr double kWorthACopy = 4.0 / 3;
+
 // Plans on a copy of the map: what is planned counts as done.
 class Planner {
  public:
@@ -97,15 +101,19 @@ class Planner {
   }
 
   void MoveHome(size_t shard, NodeId to) {
-    if (Wanted(shards_[shard].home)) homes_[shards_[shard].home] -= Weight(shard);
+    const NodeId from = std::exchange(shards_[shard].home, to), copy = shards_[shard].backup;
+    if (Wanted(from)) homes_[from] -= Weight(shard);
     homes_[to] += Weight(shard);
-    --shards_at_[shards_[shard].home];
+    --shards_at_[from];
     ++shards_at_[to];
-    shards_[shard].home = to;
-    Note(PlacementChange::Kind::kMoveHome, shard, to);
+    if (Apart(to, copy) || !Apart(to, from)) return Note(PlacementChange::Kind::kMoveHome, shard, to);
+    if (Wanted(copy)) copies_[copy] -= Weight(shard);
+    if (Wanted(from)) copies_[from] += Weight(shard);
+    Note(PlacementChange::Kind::kTradePlace, shard, to);
   }
 
-  // Heavy ones first: they are harder to place.
+  // Heavy ones first: they are harder to place. The two that stay will keep each other's copies, and then neither can
+  // take a home: now the copy can go to the one that has more homes first, and the home to the other next time.
   void EmptyUnwanted() {
     std::vector<size_t> moving;
     for (size_t i = 0; i < shards_.size(); ++i) {
@@ -114,13 +122,21 @@ class Planner {
     std::ranges::stable_sort(moving, std::greater<>(), [&](size_t i) { return Weight(i); });
     for (const size_t i : moving) {
       if (Full()) return;
-      if (const auto to = LightestHome(i)) MoveHome(i, *to);
+      const auto to = LightestHome(i);
+      if (!to) continue;
+      const NodeId copy = shards_[i].backup;
+      if (goal_.servers.size() == 2 && Wanted(copy) && homes_[copy] + Weight(i) < homes_[*to]) {
+        homes_[copy] += Weight(i);
+        Copy(i, *to);
+      } else {
+        MoveHome(i, *to);
+      }
     }
   }
 
-  // From the fullest to the emptiest server, the shard that brings both nearest to each other, while that helps. Where
-  // weights differ, few shards may be most of the load: one that cannot go to the emptiest server, which has its copy,
-  // goes to another, and a server that nothing can leave keeps no other from being relieved.
+  // From the fullest to the emptiest server, the shard that brings both nearest to each other, while that helps. One
+  // that cannot go to the emptiest server, which has its copy, goes to another, and a server that nothing can leave
+  // keeps no other from being relieved.
   void Balance() {
     const double mean = total_ / static_cast<double>(goal_.servers.size());
     const auto load = [&](NodeId server) { return homes_[server]; };
@@ -132,14 +148,16 @@ class Planner {
       const NodeId fullest = *std::ranges::max_element(givers, {}, load);
       const NodeId emptiest = *std::ranges::min_element(takers, {}, load);
       if (load(fullest) - load(emptiest) <= goal_.tolerance * mean) return;
-      if (MoveBest(fullest, emptiest)) continue;
-      if (!goal_.weights.empty()) {
-        std::ranges::stable_sort(takers, {}, load);
-        if (std::ranges::any_of(takers, [&](NodeId taker) { return MoveBest(fullest, taker); })) continue;
-      }
+      std::ranges::stable_sort(takers, {}, load);
+      if (std::ranges::any_of(takers, [&](NodeId taker) { return MoveBest(fullest, taker); })) continue;
       // Where there are more than two, the others have been tried.
-      if (goal_.weights.empty() || goal_.servers.size() == 2) return FreeAWay(fullest, emptiest);
-      std::erase(givers, fullest);
+      if (goal_.servers.size() > 2) {
+        std::erase(givers, fullest);
+      } else if (load(fullest) > kWorthACopy * mean) {
+        return FreeAWay(fullest, emptiest);
+      } else {
+        return;
+      }
     }
   }
 
@@ -256,6 +274,10 @@ ShardMap WithChanges(const ShardMap& map, std::span<const PlacementChange> chang
       case PlacementChange::Kind::kMoveHome:
         shard.home = change.to;
         shard.routing_since = version;
+        break;
+      case PlacementChange::Kind::kTradePlace:
+        shard.next_backup = std::exchange(shard.home, change.to);
+        shard.routing_since = shard.join_id = version;
         break;
       case PlacementChange::Kind::kAddBackup:
         shard.next_backup = change.to;

@@ -4,7 +4,8 @@
 // So nothing is lost when servers come, go or fail in between. Rules (docs/protocol.md#where-shards-lie): one change at
 // a time per shard; a home never moves to its own backup, so where only that server is left the copy is given up first.
 // A copy is kept on another machine than its home wherever there is one, for a machine takes all its servers along;
-// even copies come second (docs/decisions/0045).
+// even copies come second (docs/decisions/0045). A home that moves to the machine of its copy leaves one behind with
+// the old home in the same change, so that no machine has all of the shard at any time (docs/decisions/0066).
 #pragma once
 
 #include <cstddef>
@@ -37,6 +38,7 @@ struct PlacementGoal {
 struct PlacementChange {
   enum class Kind : uint8_t {
     kMoveHome,    // to `to`
+    kTradePlace,  // home to `to`, and the old home becomes the next backup
     kAddBackup,   // `to` is given copies (next_backup)
     kDropBackup,  // the copy is given up, `to` is unused
   };

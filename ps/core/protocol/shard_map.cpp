@@ -28,6 +28,21 @@ std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> serv
   return shards;
 }
 
+bool NextHasAllOf(const ShardMap& map, const Shard& shard, std::span<const NodeId> failed) {
+  return shard.next_was_home() && std::ranges::all_of(failed, [&](NodeId node) {
+           if (node == NodeId() || node == shard.next_backup) return false;
+           const Member* member = map.Find(node);
+           return node == shard.home || node == shard.backup || member == nullptr || !member->may_own_rows();
+         });
+}
+
+size_t CountUncovered(const ShardMap& map, std::span<const NodeId> failed) {
+  const auto is_gone = [&](NodeId node) { return node == NodeId() || std::ranges::find(failed, node) != failed.end(); };
+  return static_cast<size_t>(std::ranges::count_if(map.shards, [&](const Shard& shard) {
+    return is_gone(shard.home) && is_gone(shard.backup) && !NextHasAllOf(map, shard, failed);
+  }));
+}
+
 ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed, std::span<const NodeId> without_tables) {
   const auto is_failed = [&](NodeId node) { return std::ranges::find(failed, node) != failed.end(); };
   const auto has_tables = [&](const Member& member) {
@@ -49,18 +64,24 @@ ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed, std:
   if (servers.empty()) choose([](const Member&) { return true; });
   for (size_t i = 0; i < next.shards.size(); ++i) {
     Shard& shard = next.shards[i];
+    const bool stays = NextHasAllOf(map, shard, failed);
     const NodeId joining = std::exchange(shard.next_backup, NodeId());
     shard.join_id = MapVersion();
     shard.routing_since = next.version;
     if (is_failed(shard.backup)) shard.backup = NodeId();
-    if (!is_failed(shard.home)) continue;
-    const NodeId backup = std::exchange(shard.backup, NodeId());
-    if (backup != NodeId()) {
-      shard.home = backup;
-    } else if (joining != NodeId() && !is_failed(joining)) {
-      shard.home = joining;  // it has some of the copies
-    } else {
-      shard.home = servers[i % servers.size()];
+    if (is_failed(shard.home)) {
+      const NodeId backup = std::exchange(shard.backup, NodeId());
+      if (backup != NodeId()) {
+        shard.home = backup;
+      } else if (joining != NodeId() && !is_failed(joining)) {
+        shard.home = joining;  // it has some of the copies, or all
+      } else {
+        shard.home = servers[i % servers.size()];
+      }
+    }
+    if (stays && shard.home != joining) {
+      shard.next_backup = joining;
+      shard.join_id = next.version;
     }
   }
   return next;

@@ -45,6 +45,9 @@ struct Shard {
   MapVersion join_id;        // version that set next_backup
   MapVersion routing_since;  // last version that changed the home or recovered
   bool operator==(const Shard&) const = default;
+  // The change that made next_backup what it is took the home from it. It has every row of the shard that no third
+  // member owns, as its owner or as a copy (docs/protocol.md#planned-changes).
+  bool next_was_home() const { return next_backup != NodeId() && join_id == routing_since; }
 };
 ATTUNE_FIELDS(Shard, FIELD_AS("homes", home), FIELD_AS("backups", backup), FIELD_AS("next_backups", next_backup),
               FIELD_AS("join_ids", join_id), FIELD(routing_since));
@@ -104,9 +107,17 @@ ATTUNE_FIELDS(ShardMap, FIELD(version), FIELD(recovered_at), FIELD(recoveries), 
 // every shard gets a backup; those of one home are spread over all other servers. routing_since is `since`.
 std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since);
 
+// Whether a shard's rows that are lost with `failed` nodes are all at its next backup, which is none of them: it was
+// the home, and those that failed were, if they may have owned rows of it, its next home and their backup.
+bool NextHasAllOf(const ShardMap& map, const Shard& shard, std::span<const NodeId> failed);
+
+// The shards whose home is among the `failed` and whose rows no other server has copies of.
+size_t CountUncovered(const ShardMap& map, std::span<const NodeId> failed);
+
 // What recovery makes of a map when `failed` nodes are gone: the next version, without them; backups become homes;
 // where there was none, a surviving server, and one of those `without_tables` only when there is no other: it could
-// neither serve nor restore their rows. Joins of backups are cancelled. At least one server must survive.
+// neither serve nor restore their rows. Joins of backups are cancelled, but for those for which NextHasAllOf holds:
+// they begin again, so that it still holds. At least one server must survive.
 ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed,
                        std::span<const NodeId> without_tables = {});
 

@@ -74,9 +74,9 @@ void RowNode::CheckJoins(RowOutputs& out) {
 // --- recoveries
 
 void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out) {
+  records_.Learn(fetched.records, node_.map());  // also from an earlier recovery: what is settled is sent once only
   if (fetched.recovered_at != node_.map().recovered_at) return;
   if (const auto why = tables_.WhyUnfit(fetched.rows)) return node_.Reject(from, "FetchedRows", *why, out);
-  records_.Learn(fetched.records, node_.map());
   if (!fetched.rows.keys.empty()) {
     recovery_.Take(fetched);
     Insert(fetched.rows, fetched.records, out);
@@ -100,6 +100,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
 void RowNode::Resolve(MonotonicTime now, RowOutputs& out) {
   const auto resolved = recovery_.Resolve(out);
   if (!resolved) return;
+  installs_.CopyPromoted(resolved->promoted, out);
   Activate(resolved->active, now, out);
   if (resolved->restored.empty()) return;
   restore_.Begin(resolved->restored, out);
@@ -117,6 +118,7 @@ void RowNode::Activate(std::span<const uint32_t> shards, MonotonicTime now, RowO
   moves_.PlanCallBacks();
   Requeue(waiting_.TakeQueue(), now, out);
   moves_.CallBack(now, out);
+  if (!installs_.joins().empty()) CheckJoins(out);
   out.report = true;
 }
 

@@ -52,6 +52,16 @@ void RowInstalls::BeginJoins(const ShardMap& old, RowOutputs& out) {
   Pump(out);
 }
 
+void RowInstalls::CopyPromoted(std::span<const uint32_t> shards, RowOutputs& out) {
+  for (const uint32_t index : shards) {
+    const Shard& shard = node_.map().shards[index];
+    if (shard.next_backup == NodeId()) continue;
+    const uint32_t only[] = {index};
+    joins_.Add({shard.join_id, shard.next_backup}, RowTables::KeysOf(tables_.rows(), only, node_.map().shard_count()));
+  }
+  Pump(out);
+}
+
 void RowInstalls::MarkLeaving(const ShardMap& old, RowOutputs& out) {
   for (const Member& member : node_.map().members) {
     if (!member.leaving || member.node == node_.self() || !member.may_own_rows()) continue;
@@ -123,6 +133,10 @@ size_t RowInstalls::LeaveMarkersMissing() const {
 bool RowInstalls::JoinDone(const BackupJoins::Id& id, const BackupJoins::Join& join, bool rows_come_home,
                            const WaitingOrders& orders) const {
   if (!join.to_install.empty() || join.in_flight > 0) return false;
+  const auto is_recovering = [&](uint32_t shard) {
+    return node_.map().shards[shard].home == node_.self() && !shards_.IsActive(shard);
+  };
+  if (std::ranges::any_of(join.shards, is_recovering)) return false;
   if (!node_.Mutant(RowMutation::kSyncDoneDespiteHandovers)) {
     for (const uint32_t shard : join.shards) {
       if (shards_[shard].handovers > 0) return false;

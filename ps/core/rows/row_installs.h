@@ -36,6 +36,8 @@ class RowInstalls {
 
   // Those that the new map has and `old` had not: what is here is copied to them.
   void BeginJoins(const ShardMap& old, RowOutputs& out);
+  // Copies at this node have become its rows, of these shards: next backups get them too.
+  void CopyPromoted(std::span<const uint32_t> shards, RowOutputs& out);
   // Those that the map has no more end. Returns the Installs whose answers count no more.
   std::vector<BackupJoins::Answer> EndJoins();
   // Sends what may be sent without more answers.

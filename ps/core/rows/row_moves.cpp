@@ -138,6 +138,7 @@ void RowMoves::HandOver(TableId table, std::span<const Key> keys, std::span<cons
   for (size_t begin = 0; begin < keys.size(); begin += chunk) {
     const size_t count = std::min(chunk, keys.size() - begin);
     const std::span<const Key> part = keys.subspan(begin, count);
+    KeepCopies(table, part, out);
     Handover message{.map_version = {}, .handover = {}, .mark = snapshot_.mark()};
     message.rows = tables_.Gather(store, table, part);
     const std::span<const uint16_t> numbers = move_numbers.subspan(begin, count);
@@ -165,6 +166,20 @@ void RowMoves::HandOver(TableId table, std::span<const Key> keys, std::span<cons
     node_.Send(to, std::move(message), out);
     pulls_.SendAfter(table, part, to, now, out);
   }
+}
+
+// A next backup that gives a row back has its copy at once. If it waited for that of the new owner it would have
+// neither while the row is on its way, and what it was the home of before could be lost with that owner and the backup.
+void RowMoves::KeepCopies(TableId table, std::span<const Key> leaving, RowOutputs& out) {
+  std::vector<Key> kept;
+  for (const Key key : leaving) {
+    if (node_.ShardAt(key).next_backup == node_.self()) kept.push_back(key);
+  }
+  if (kept.empty() || node_.Mutant(RowMutation::kRowGivenBackNotKept)) return;
+  Install install{.map_version = {}};
+  install.rows = tables_.Gather(*tables_.Rows(table), table, kept);
+  records_.filter().Collect(table, kept, RowRecords::Held::kRow, false, install.records.records);
+  node_.Send(node_.self(), std::move(install), out);
 }
 
 void RowMoves::End(const OpenHandover& handover) {

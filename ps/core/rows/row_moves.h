@@ -71,6 +71,7 @@ class RowMoves {
                  MonotonicTime now, RowOutputs& out);
   void HandOver(TableId table, std::span<const Key> keys, std::span<const uint16_t> move_numbers, NodeId to,
                 MonotonicTime now, RowOutputs& out);
+  void KeepCopies(TableId table, std::span<const Key> leaving, RowOutputs& out);
   void End(const OpenHandover& handover);
   size_t RowsCalledBackMax(TableId table) const;
 

@@ -129,12 +129,11 @@ std::optional<RowRecovery::Resolved> RowRecovery::Resolve(RowOutputs& out) {
   const KeysByBackup wanted = RebuildDirectory(shards);
   const std::vector<bool> has_lost = restore_.ShardsWithLostRows();
   Resolved resolved;
-  std::vector<uint32_t> promoted;
   std::map<NodeId, std::vector<uint32_t>> all_but;
   for (const uint32_t shard : shards) {
     const ShardStates::State& state = shards_[shard];
     const NodeId backup = node_.map().shards[shard].backup;
-    if (state.was_backup && !state.directory_complete) promoted.push_back(shard);
+    if (state.was_backup && !state.directory_complete) resolved.promoted.push_back(shard);
     // Where only a backup was lost, all rows are with members that have answered.
     const bool may_lack = !state.directory_complete && state.owner_lost;
     if (!state.was_backup && !state.directory_complete && backup != NodeId()) {
@@ -146,7 +145,7 @@ std::optional<RowRecovery::Resolved> RowRecovery::Resolve(RowOutputs& out) {
     }
   }
   const auto is_owned = [&](TableKey row) { return collection_.Contains(row); };
-  for (const uint32_t shard : promoted) copies_.Promote(shard, is_owned, out);
+  for (const uint32_t shard : resolved.promoted) copies_.Promote(shard, is_owned, out);
   for (const auto& [backup, list] : all_but) FetchAllBut(backup, list, out);
   fetching_all_ = std::move(all_but);
   collection_.End();

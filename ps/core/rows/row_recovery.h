@@ -50,6 +50,7 @@ class RowRecovery {
   struct Resolved {
     std::vector<uint32_t> active;    // ready
     std::vector<uint32_t> restored;  // rows that have no copy come from a checkpoint
+    std::vector<uint32_t> promoted;  // of both kinds: this node's copies have become its rows
   };
   // Nothing while there is something to wait for, or nothing to resolve.
   std::optional<Resolved> Resolve(RowOutputs& out);

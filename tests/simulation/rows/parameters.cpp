@@ -81,11 +81,21 @@ void Silence(uint64_t seed, RowParameters& p) {
   if (random.Chance(0.25)) p.queue = static_cast<uint32_t>(2 + random.Below(8));
 }
 
+// Homes that move to the machine of their copies, which may be lost then; drawn on its own, too.
+void Machines(uint64_t seed, RowParameters& p) {
+  Random random(SplitMix64(seed ^ 0x7ade));
+  if (!p.backups || p.servers < 3 || p.home_moves == 0) return;
+  p.trades = random.Chance(0.6);
+  p.call_back = p.call_back || p.trades;
+  p.machine = p.trades && random.Chance(0.6);
+}
+
 }  // namespace
 
 RowParameters RowParameters::FromSeed(uint64_t seed) {
   RowParameters p = Drawn(seed);
   Silence(seed, p);
+  Machines(seed, p);
   return p;
 }
 
@@ -159,11 +169,11 @@ std::string ToString(const RowParameters& p) {
        << " suspicions=" << p.suspicions << " drains=" << p.drains << " call_back=" << p.call_back
        << " chain=" << p.chain << " slow_backup=" << p.slow_backup << " slow_spare=" << p.slow_spare
        << " detour=" << p.detour << " stale_marker=" << p.stale_marker << " comes_back=" << p.comes_back
-       << " key_share=" << p.key_share << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss
-       << " duplicate=" << p.duplicate << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy
-       << " slow_link=" << p.slow_link << " pauses=" << p.pauses << " pause=" << p.pause
-       << " partitions=" << p.partitions << " queue=" << p.queue << " slow_map=" << p.slow_map
-       << " rows_per_message=" << p.rows_per_message;
+       << " trades=" << p.trades << " machine=" << p.machine << " key_share=" << p.key_share
+       << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss << " duplicate=" << p.duplicate
+       << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy << " slow_link=" << p.slow_link
+       << " pauses=" << p.pauses << " pause=" << p.pause << " partitions=" << p.partitions << " queue=" << p.queue
+       << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
   return text.str();
 }
 

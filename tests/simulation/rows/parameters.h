@@ -21,6 +21,8 @@ struct RowParameters {
   bool detour = false;  // a home's order is slow, and those of the next home overtake it
   bool comes_back = false;    // a home goes, and is back before an order to it of the home in between
   bool stale_marker = false;  // a join is canceled and begun again while a marker of the first is on its way
+  bool trades = false;        // homes move beside their copies and leave others behind
+  bool machine = false;       // then the new home and the backup are lost together
   double key_share = 0.6;     // of all keys, in one push
   double delay_max = 1.0;     // milliseconds
   double loss = 0, duplicate = 0, break_chance = 0, late_copy = 0;

@@ -55,6 +55,7 @@ constexpr const char* kNames[] = {
     "promoted copy without records",
     "no duplicate filter",
     "a row that is here counts as arrived",
+    "a row given back is not kept as a copy",
 };
 // Those from here on are about checkpoints, which this simulation takes none of; the whole job's does.
 static_assert(std::size(kNames) == static_cast<size_t>(RowMutation::kUnmarkedArrivalNotWritten));

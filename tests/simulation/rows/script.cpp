@@ -22,19 +22,50 @@ void RowSimulation::MoveHome() {
   ShardMap next = *map_;
   next.version = next.version.Next();
   const std::vector<NodeId> servers = Members(Role::kServer);
+  // No server owns rows whose home is another, as where servers are on machines.
+  const bool at_rest = p_.trades && std::ranges::all_of(servers, [this](NodeId server) {
+                         return reports_.at(server).rows_to_come == 0 && At(server).rows->Report().rows_foreign == 0;
+                       });
   bool any = false;
   for (size_t i = 0; i < next.shards.size(); ++i) {
     Shard& shard = next.shards[i];
     const NodeId to = servers[random().Below(servers.size())];
     if (to == shard.home || to == shard.backup || map_->Find(to)->leaving || (any && random().Chance(0.5))) continue;
-    shard.home = to;
+    const NodeId from = std::exchange(shard.home, to);
     shard.routing_since = next.version;
     any = true;
+    if (!at_rest || shard.backup == NodeId() || random().Chance(0.2)) continue;
+    shard.next_backup = from;
+    shard.join_id = next.version;
+    if (p_.machine) After(network_.Delay(8), [this, i] { LoseMachine(i); });
   }
   if (!any) return;
   --home_moves_left_;
   Count("home moves");
   Publish(std::move(next), "a home moves");
+}
+
+// A shard's new home and its backup, which are on one machine: the home before has what they had.
+void RowSimulation::LoseMachine(size_t shard) {
+  const Shard& moving = map_->shards[shard];
+  const std::vector<NodeId> victims{moving.home, moving.backup};
+  if (!moving.next_was_home() || moving.backup == NodeId()) return;
+  if (!std::ranges::all_of(victims, [this](NodeId node) { return MayCrash(node); })) return;
+  if (const NodeId left = moving.next_backup; !Alive(left) || At(left).suspected) return;
+  Count("machines lost");
+  NoteExposed(victims);
+  for (const NodeId victim : victims) {
+    declared_[victim] = true;
+    Trace(std::to_string(victim.value()) + " is lost with its machine");
+    At(victim).alive = false;
+  }
+  if (random().Chance(0.5)) return After(network_.Delay(4), [this, victims] { Declare(victims); });
+  const bool home_first = random().Chance(0.5);
+  After(network_.Delay(4), [this, first = victims[home_first ? 0 : 1], last = victims[home_first ? 1 : 0]] {
+    Declare({first});
+    declared_[last] = true;
+    After(network_.Delay(12), [this, last] { Declare({last}); });
+  });
 }
 
 void RowSimulation::BeginJoin() {
@@ -221,9 +252,9 @@ void RowSimulation::Crash(bool only_suspect) {
   After(network_.Delay(3), [this, victim, only_suspect] { CrashNode(victim, only_suspect); });
 }
 
-void RowSimulation::CrashNode(NodeId victim, bool only_suspect) {
-  if (!MayCrash(victim)) return;
-  // A shard without a complete backup may lose what this node holds; so may all, while an earlier loss is not healed.
+// What may be lost with these: what they hold of a shard that has no complete backup, or of any, while an earlier loss
+// is not healed.
+void RowSimulation::NoteExposed(const std::vector<NodeId>& victims) {
   const auto has_recovered = [&](const Member& member) {
     const auto report = reports_.find(member.node);
     return report != reports_.end() && report->second.map_version >= map_->recovered_at &&
@@ -231,8 +262,16 @@ void RowSimulation::CrashNode(NodeId victim, bool only_suspect) {
   };
   const bool healed = map_->recovered_at == MapVersion() || std::ranges::all_of(map_->members, has_recovered);
   for (uint32_t i = 0; i < map_->shard_count(); ++i) {
-    if (map_->shards[i].backup == NodeId() || !healed) exposed_.insert(i);
+    const Shard& shard = map_->shards[i];
+    const bool with_them = std::ranges::find(victims, shard.backup) != victims.end();
+    const bool has_copies = shard.backup != NodeId() && !(with_them && victims.size() > 1);
+    if (!healed || !(has_copies || NextHasAllOf(*map_, shard, victims))) exposed_.insert(i);
   }
+}
+
+void RowSimulation::CrashNode(NodeId victim, bool only_suspect) {
+  if (!MayCrash(victim)) return;
+  NoteExposed({victim});
   declared_[victim] = true;
   // Readers see what the node did last, and look again when others have taken over.
   for (uint32_t i = 0; i < p_.pulls / 2; ++i) {
@@ -250,23 +289,23 @@ void RowSimulation::CrashNode(NodeId victim, bool only_suspect) {
   } else {
     At(victim).alive = false;
   }
-  After(network_.Delay(4), [this, victim] { Declare(victim); });
+  After(network_.Delay(4), [this, victim] { Declare({victim}); });
 }
 
-void RowSimulation::Declare(NodeId id) {
+void RowSimulation::Declare(const std::vector<NodeId>& failed) {
   Count("recoveries");
-  const NodeId failed[] = {id};
+  const auto is_failed = [&](NodeId node) { return std::ranges::find(failed, node) != failed.end(); };
   ShardMap next = WithoutFailed(*map_, failed);
   if (RowMutant(RowMutation::kFailureKeepsNextBackup)) {
     for (size_t i = 0; i < next.shards.size(); ++i) {
       const Shard& before = map_->shards[i];
-      if (before.next_backup == NodeId() || before.next_backup == id || before.next_backup == next.shards[i].home)
+      if (before.next_backup == NodeId() || is_failed(before.next_backup) || before.next_backup == next.shards[i].home)
         continue;
       next.shards[i].next_backup = before.next_backup;
       next.shards[i].join_id = before.join_id;
     }
   }
-  if (draining_ == id) draining_.reset();
+  if (draining_ && is_failed(*draining_)) draining_.reset();
   declared_.clear();
   Publish(std::move(next), "a node has failed");
 }

@@ -111,6 +111,8 @@ class RowSimulation : public World {
   bool Quiet() const;  // planned changes may happen
   void Script();
   void MoveHome();
+  void LoseMachine(size_t shard);
+  void NoteExposed(const std::vector<NodeId>& victims);
   void BeginJoin();
   void Advance();
   void Crash(bool only_suspect);
@@ -127,7 +129,7 @@ class RowSimulation : public World {
   void WhenQuiet(const std::function<void()>& then, int tries = 200);
   void MoveFirstHome(NodeId to);
   void BeginFirstJoin(NodeId next_backup);
-  void Declare(NodeId id);
+  void Declare(const std::vector<NodeId>& failed);
   void BeginDrain();
   std::vector<NodeId> Members(Role role) const;
 

@@ -39,6 +39,11 @@ class BackupJoins {
     join.to_install.insert(join.to_install.end(), rows.begin(), rows.end());
     join.shards = std::move(shards);
   }
+  // More rows for a join that has begun.
+  void Add(Id id, const std::vector<TableKey>& rows) {
+    Join& join = joins_.at(id);
+    join.to_install.insert(join.to_install.end(), rows.begin(), rows.end());
+  }
   // Shards for which `still(Id, uint32_t shard)` is false have no such next backup any more; joins without shards end.
   // Returns the Installs whose answers count no more.
   template <typename Still>

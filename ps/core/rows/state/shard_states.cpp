@@ -4,7 +4,7 @@ namespace attune::ps {
 namespace {
 
 // Who may have owned rows and is lost. Of several recoveries, and of nodes that this one has never heard of, nothing is
-// known: 0 stands for them.
+// known: 0 stands for them, which NextHasAllOf takes for anyone.
 std::vector<NodeId> OwnersLost(const ShardMap& old, const ShardMap& map) {
   std::vector<NodeId> lost;
   for (const Member& member : old.members) {
@@ -32,6 +32,11 @@ ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map
     const Shard before = first ? Shard{} : old.shards[i];
     const Shard& after = map.shards[i];
     AdoptHome(i, self, before, after, recovery, changes);
+    if (recovery && after.home == self && before.home != self) {
+      const bool has_all =
+          before.backup == self || (before.next_backup == self && NextHasAllOf(old, before, owners_lost));
+      states_[i].copies_partial = !has_all;
+    }
     // A backup owns no row of its shard.
     const bool any_lost = std::ranges::any_of(owners_lost, [&](NodeId lost) { return lost != before.backup || first; });
     states_[i].owner_lost = states_[i].owner_lost || (after.home == self && any_lost);
@@ -63,7 +68,6 @@ void ShardStates::AdoptHome(uint32_t shard, NodeId self, const Shard& before, co
     }
     if (before.home != self) {
       state.was_backup = state.was_backup || before.backup == self || before.next_backup == self;
-      state.copies_partial = before.backup != self;
       state.directory_complete = false;
     }
     state.home = Home::kCollecting;

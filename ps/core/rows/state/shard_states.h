@@ -26,7 +26,7 @@ class ShardStates {
     Home home = Home::kNotHome;
     bool directory_complete = false;  // it was kActive once since this node became home
     bool was_backup = false;          // kCollecting: this node's copies become the rows
-    bool copies_partial = false;      // and they were still being made
+    bool copies_partial = false;      // and some may be missing: they were still being made
     bool owner_lost = false;          // since it was complete, a member was lost that may have owned rows of it
     uint32_t foreign = 0;             // rows owned here while the home is elsewhere
     uint32_t handovers = 0;           // rows sent and not acknowledged

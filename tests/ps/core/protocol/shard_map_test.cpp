@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace attune::ps {
 namespace {
@@ -40,6 +42,7 @@ TEST(ShardMap, OneServerHasNoBackups) { EXPECT_EQ(SomeMap(4, 1, true).shards[0].
 
 TEST(ShardMap, ABackupBecomesHomeWhenTheHomeFails) {
   ShardMap map = SomeMap(12, 3, true);
+  map.version = map.version.Next();
   map.shards[0].next_backup = NodeId(3);
   map.shards[0].join_id = map.version;
   ASSERT_EQ(map.shards[0].home, NodeId(1));
@@ -54,6 +57,71 @@ TEST(ShardMap, ABackupBecomesHomeWhenTheHomeFails) {
   EXPECT_EQ(next.shards[0].backup, NodeId());
   EXPECT_EQ(next.shards[0].next_backup, NodeId()) << "a failure cancels joins";
   for (const Shard& shard : next.shards) EXPECT_EQ(shard.routing_since, next.version);
+}
+
+// Of servers 1 to 4 and worker 5: the home has moved from 3 to 1 in this version, where 2 has the copies.
+ShardMap TradedMap() {
+  ShardMap map = SomeMap(1, 4, false);
+  map.members.push_back({.node = NodeId(5), .role = Role::kWorker, .takes_rows = true});
+  map.version = map.version.Next();
+  map.shards[0] = {.home = NodeId(1),
+                   .backup = NodeId(2),
+                   .next_backup = NodeId(3),
+                   .join_id = map.version,
+                   .routing_since = map.version};
+  return map;
+}
+
+TEST(ShardMap, AHomeThatHasGivenItsShardAwayHasAllOfItUnlessAThirdOwnerIsLost) {
+  struct Case {
+    const char* name;
+    std::vector<NodeId> failed;
+    bool next_has_all;
+    size_t uncovered;
+    NodeId home, backup, next_backup;  // after the recovery
+  };
+  const NodeId none;
+  const Case cases[] = {
+      {"the new home", {NodeId(1)}, true, 0, NodeId(2), none, NodeId(3)},
+      {"the backup", {NodeId(2)}, true, 0, NodeId(1), none, NodeId(3)},
+      {"both", {NodeId(1), NodeId(2)}, true, 0, NodeId(3), none, none},
+      {"the old home", {NodeId(3)}, false, 0, NodeId(1), NodeId(2), none},
+      {"a server that has nothing to do with it", {NodeId(4)}, false, 0, NodeId(1), NodeId(2), none},
+      {"both and a worker that may own rows", {NodeId(1), NodeId(2), NodeId(5)}, false, 1, NodeId(3), none, none},
+      {"both and someone who is not known", {NodeId(1), NodeId(2), none}, false, 1, NodeId(3), none, none},
+      {"all but one", {NodeId(1), NodeId(2), NodeId(3)}, false, 1, NodeId(4), none, none},
+  };
+  const ShardMap map = TradedMap();
+  ASSERT_TRUE(Validate(map).ok()) << attune::ToString(Validate(map));
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    EXPECT_EQ(NextHasAllOf(map, map.shards[0], c.failed), c.next_has_all);
+    EXPECT_EQ(CountUncovered(map, c.failed), c.uncovered);
+    const ShardMap next = WithoutFailed(map, c.failed);
+    EXPECT_TRUE(Validate(next).ok()) << attune::ToString(Validate(next));
+    EXPECT_EQ(next.shards[0].home, c.home);
+    EXPECT_EQ(next.shards[0].backup, c.backup);
+    EXPECT_EQ(next.shards[0].next_backup, c.next_backup);
+    EXPECT_EQ(next.shards[0].next_was_home(), c.next_backup != none);
+  }
+}
+
+TEST(ShardMap, AMachineThatIsLostServerByServerLosesNothingOfATradedShard) {
+  for (const auto& [first, last] : {std::pair(NodeId(1), NodeId(2)), std::pair(NodeId(2), NodeId(1))}) {
+    const NodeId once[] = {first}, again[] = {last};
+    const ShardMap between = WithoutFailed(TradedMap(), once);
+    EXPECT_EQ(CountUncovered(between, again), 0U);
+    EXPECT_EQ(WithoutFailed(between, again).shards[0].home, NodeId(3));
+  }
+}
+
+TEST(ShardMap, AnOrdinaryNextBackupHasNotAll) {
+  ShardMap map = TradedMap();
+  map.version = map.version.Next();
+  map.shards[0].join_id = map.version;
+  const NodeId both[] = {NodeId(1), NodeId(2)};
+  EXPECT_FALSE(map.shards[0].next_was_home());
+  EXPECT_EQ(CountUncovered(map, both), 1U);
 }
 
 TEST(ShardMap, WithoutABackupSomeSurvivorBecomesHome) {

@@ -74,6 +74,28 @@ TEST_F(RowInstallsTest, ANextBackupGetsAllRowsInPiecesThatItAnswersAndThenTheMar
   EXPECT_THAT(installs_.joins().Done(), ElementsAre(kJoin));
 }
 
+TEST_F(RowInstallsTest, CopiesThatBecomeRowsAreCopiedToANextBackupAndTheJoinWaitsForTheHome) {
+  const ShardMap old = parts_.node.map();
+  parts_.AdoptChanged([&](ShardMap& map) {
+    ++map.recoveries;
+    map.recovered_at = map.version;
+    std::erase_if(map.members, [](const Member& member) { return member.node == kThird; });
+    for (Shard& shard : map.shards) shard = {.home = kSelf, .next_backup = kPeer, .join_id = kJoin};
+  });
+  installs_.BeginJoins(old, parts_.out);
+  EXPECT_THAT(parts_.Sent<Install>(), IsEmpty());
+  EXPECT_FALSE(installs_.UpdateDone(false, no_orders_)) << "the home still collects";
+  Create({7});
+  const std::vector<uint32_t> all{0, 1, 2, 3};
+  installs_.CopyPromoted(all, parts_.out);
+  parts_.shards.Activate(all);
+  const auto sent = parts_.Sent<Install>();
+  ASSERT_THAT(sent, SizeIs(1));
+  EXPECT_FALSE(installs_.UpdateDone(false, no_orders_)) << "it is not answered";
+  installs_.On(kPeer, InstallAck{.map_version = {}, .install = sent[0].second.install});
+  EXPECT_TRUE(installs_.UpdateDone(false, no_orders_));
+}
+
 TEST_F(RowInstallsTest, AJoinIsNotDoneWhileRowsAreOnTheirWayOrComeHome) {
   BeginJoin(kPeer);
   parts_.shards.HandoverBegun(0);

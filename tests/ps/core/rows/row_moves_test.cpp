@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "tests/ps/core/rows/row_parts.h"
@@ -39,6 +41,22 @@ class RowMovesTest : public testing::Test {
   RowSnapshot snapshot_{parts_.node, parts_.tables, parts_.records};
   RowMoves moves_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, snapshot_};
 };
+
+TEST_F(RowMovesTest, ANextBackupKeepsACopyOfWhatItGivesBack) {
+  parts_.AdoptChanged([](ShardMap& map) {
+    for (Shard& shard : map.shards) shard = {.home = kPeer, .next_backup = kSelf};
+  });
+  Insert(7, 4);
+  const Key key = 7;
+  parts_.records.filter().Record(RowParts::kWorker, SequenceNumber(1), kTable, {.first = 0, .count = 1, .list = {}},
+                                 {&key, 1}, DuplicateFilter::Decision::kApplied);
+  moves_.On(kPeer, OrderOf(7, 5, kPeer), {}, parts_.out);
+  EXPECT_THAT(parts_.Sent<Handover>(), SizeIs(1));
+  const std::optional<Message> kept = parts_.node.TakeOwn();
+  ASSERT_TRUE(kept && std::holds_alternative<Install>(*kept));
+  EXPECT_THAT(ListOf(std::get<Install>(*kept).rows.keys), ElementsAre(7));
+  EXPECT_THAT(std::get<Install>(*kept).records.records, SizeIs(1)) << "with what the row contains";
+}
 
 TEST_F(RowMovesTest, ARowThatIsHereLeavesWithItsRecords) {
   Insert(7, 4);

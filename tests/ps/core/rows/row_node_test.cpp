@@ -107,6 +107,17 @@ TEST_F(RowNodeTest, FetchedRowsKeepTheirRoomBelowTheLimit) {
   EXPECT_EQ(std::get<PushRefused>(refused).status.code(), StatusCode::kResourceExhausted);
 }
 
+// What is settled is sent once: a row that contains such a push may come later, from the same member, without a record.
+TEST_F(RowNodeTest, WhatIsSettledIsLearnedAlsoFromTheRowsOfAnEarlierRecovery) {
+  InstallTable({.dim = 1});
+  FetchedRows late{.recovered_at = MapVersion(1, 7), .rows = {}, .records = {}};
+  late.records.settled = {{.origin = kWorker, .acked_below = SequenceNumber(1)}};
+  late.map_version = rows_.map().version;
+  RowOutputs out;
+  rows_.Receive(kServer, std::move(late), {}, out);
+  EXPECT_TRUE(rows_.filter().Covered(kWorker, SequenceNumber(1)));
+}
+
 // A shard's home goes away and comes back, while the order to pass a row on is still on its way to where the row has
 // been all the time. That the row is there does not mean that it stays.
 class HomeThatComesBackTest : public testing::Test {

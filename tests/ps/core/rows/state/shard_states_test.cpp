@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "tests/ps/core/rows/map_store.h"
@@ -92,6 +94,28 @@ TEST_F(ShardStatesTest, ABackupThatBecomesHomeInARecoveryKeepsItsCopies) {
   EXPECT_FALSE(states_[0].copies_partial);
   EXPECT_TRUE(states_[0].owner_lost);
   EXPECT_FALSE(states_[0].directory_complete);
+}
+
+TEST_F(ShardStatesTest, ANextBackupHasAllOnlyWhereItWasTheHomeAndNoThirdOwnerIsLost) {
+  const auto adopt_recovered_after = [&](bool was_home, std::vector<NodeId> lost) {
+    states_ = {};
+    map_ = {};
+    ShardMap map = MapOf(1, kOther, kThird, kMe);
+    map.members.push_back({.node = NodeId(4), .role = Role::kServer});
+    map.shards[0].join_id = map.version;
+    map.shards[0].routing_since = was_home ? map.version : MapVersion(1, 0);
+    Adopt(map);
+    ShardMap next = MapOf(2, kMe);
+    next.members = map.members;
+    next = Recovered(std::move(next), lost[0]);
+    std::erase_if(next.members, [&](const Member& member) { return std::ranges::count(lost, member.node) > 0; });
+    Adopt(next);
+    EXPECT_TRUE(states_[0].was_backup);
+    return states_[0].copies_partial;
+  };
+  EXPECT_FALSE(adopt_recovered_after(true, {kOther, kThird}));
+  EXPECT_TRUE(adopt_recovered_after(true, {kOther, kThird, NodeId(4)}));
+  EXPECT_TRUE(adopt_recovered_after(false, {kOther, kThird}));
 }
 
 TEST_F(ShardStatesTest, WhereOnlyTheBackupIsLostNoOwnerIs) {
