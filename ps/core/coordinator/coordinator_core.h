@@ -89,7 +89,11 @@ class CoordinatorCore {
       tables_.OnMessage(node, message, out);
     } else if constexpr (requires { leases_.OnMessage(node, message, out); }) {
       leases_.OnMessage(node, message, out);
-      if constexpr (std::is_same_v<Kind, LeaseDone> || std::is_same_v<Kind, LeaseReturn>) CheckGoals(out);
+      // A request too: a job that is resumed after its last item learns by it that the goal is reached, before what
+      // follows the goal is asked for.
+      constexpr bool kOfLease =
+          std::is_same_v<Kind, LeaseRequest> || std::is_same_v<Kind, LeaseDone> || std::is_same_v<Kind, LeaseReturn>;
+      if constexpr (kOfLease) CheckGoals(out);
     } else if constexpr (requires { AfterCut(checkpoints_.OnMessage(node, message, out), out); }) {
       AfterCut(checkpoints_.OnMessage(node, message, out), out);
     } else if constexpr (requires { checkpoints_.OnMessage(node, message, out); }) {

@@ -32,7 +32,7 @@ bool NextHasAllOf(const ShardMap& map, const Shard& shard, std::span<const NodeI
   return shard.next_was_home() && std::ranges::all_of(failed, [&](NodeId node) {
            if (node == NodeId() || node == shard.next_backup) return false;
            const Member* member = map.Find(node);
-           return node == shard.home || node == shard.backup || member == nullptr || !member->may_own_rows();
+           return member == nullptr || member->role == Role::kServer || !member->takes_rows;
          });
 }
 

@@ -73,6 +73,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.machines = p.backups > 0 && machines.Chance(0.6) ? 2 + static_cast<uint32_t>(machines.Below(2)) : 0;
   p.machine_losses =
       p.machines > 0 && p.server_deaths + p.coordinator_deaths + p.links_cut == 0 && machines.Chance(0.7) ? 1 : 0;
+  p.lost_amid_change = p.machine_losses > 0 && machines.Chance(0.5);
   Random relief(SplitMix64(seed ^ 0x5e11ef));
   p.eager_relief = p.servers > 1 && relief.Chance(0.5);
   // Two losses at one time, or one without copies, lose rows of right.
@@ -94,9 +95,10 @@ std::string ToString(const JobParameters& p) {
        << " slow_process_factor=" << p.slow_process_factor << " deaths=" << p.deaths << " isolations=" << p.isolations
        << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
        << " machines=" << p.machines << " machine_losses=" << p.machine_losses
-       << " coordinator_deaths=" << p.coordinator_deaths << " handovers=" << p.handovers << " scalings=" << p.scalings
-       << " switches=" << p.switches << " partitions=" << p.partitions << " links_cut=" << p.links_cut
-       << " eager_relief=" << p.eager_relief << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all
+       << " lost_amid_change=" << p.lost_amid_change << " coordinator_deaths=" << p.coordinator_deaths
+       << " handovers=" << p.handovers << " scalings=" << p.scalings << " switches=" << p.switches
+       << " partitions=" << p.partitions << " links_cut=" << p.links_cut << " eager_relief=" << p.eager_relief
+       << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all
        << " localize_chance=" << p.localize_chance << " rows_per_worker_max=" << p.rows_per_worker_max
        << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance
        << " closing_items=" << p.closing_items << " closing_failure_chance=" << p.closing_failure_chance;

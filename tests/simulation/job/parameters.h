@@ -26,6 +26,7 @@ struct JobParameters {
   uint32_t server_deaths = 0;                                  // each followed by a new process of that index, or not
   uint32_t machines = 0;                                       // that servers run on; 0: not known
   uint32_t machine_losses = 0;                                 // with all servers on it
+  bool lost_amid_change = false;                               // that one, in the middle of a planned change
   uint32_t coordinator_deaths = 0;                             // of the server it runs in; another one takes over
   uint32_t handovers = 0;                                      // of the coordinator to another server, in order
   uint32_t scalings = 0;                                       // servers join, or are drained and leave

@@ -24,6 +24,7 @@ void JobSimulation::StepCoordinator(Leader& leader, CoordinatorInput input) {
     if (leader.term > 1) Count("takeovers");
   }
   NoteReleased(leader);
+  WatchPlannedChanges(leader);
   for (ToConnection& message : out.send) {
     const auto it = to_coordinator_.find(message.to);
     if (it == to_coordinator_.end()) continue;

@@ -136,6 +136,29 @@ void JobSimulation::KillServer(bool host) {
   LoseServers({victim});
 }
 
+// In the middle of planned changes no machine has a row and its copy either, if none had when they began.
+void JobSimulation::WatchPlannedChanges(const Leader& leader) {
+  if (!parameters_.lost_amid_change || &leader != leader_ || leader.taking_over) return;
+  const ShardMap& map = leader.core->map();
+  if (leader.core->settled()) {
+    const auto machine_of = [&](NodeId node) { return map.Find(node)->machine; };
+    const auto apart = [&](const Shard& shard) {
+      return shard.backup != NodeId() && machine_of(shard.home) != machine_of(shard.backup);
+    };
+    apart_at_rest_.reset();
+    if (std::ranges::all_of(map.shards, apart)) apart_at_rest_ = map.recoveries;
+  } else if (std::ranges::any_of(map.shards, &Shard::next_was_home) && !std::exchange(amid_change_, true)) {
+    After(FromMilliseconds(random().Uniform() * 20), [this] { LoseMachine(); });
+  }
+}
+
+bool JobSimulation::MayLoseMachine() const {
+  if (!parameters_.lost_amid_change) return AllRowsHaveTheirCopies() && leader_->core->settled();
+  const ShardMap& map = leader_->core->map();
+  const auto has_copy = [](const Shard& shard) { return shard.backup != NodeId(); };
+  return amid_change_ && apart_at_rest_ == map.recoveries && std::ranges::all_of(map.shards, has_copy);
+}
+
 // All that run on one machine at the same time. What has a copy has it on another one, so nothing may be lost.
 void JobSimulation::LoseMachine() {
   if (finished_) return;
@@ -146,11 +169,16 @@ void JobSimulation::LoseMachine() {
     if (servers_[i]->fate == Fate::kRunning) machines[servers_[i]->machine].push_back(i);
   }
   if (machines.size() < 2) return;
-  if (!AllRowsHaveTheirCopies() || !leader_->core->settled()) return again();
+  if (!MayLoseMachine()) {
+    if (!parameters_.lost_amid_change) again();
+    return;
+  }
   const auto lost = std::next(machines.begin(), static_cast<ptrdiff_t>(random().Below(machines.size())));
   const auto is_lost = [&](size_t server) { return servers_[server]->machine == lost->first; };
   if (is_lost(leader_->host) && (!CopyIsSafe(leader_->host) || is_lost(copy_.server))) return again();
   Count("machines lost");
+  if (!leader_->core->settled()) Count("machines lost amid a change");
+  apart_at_rest_.reset();
   if (lost->second.size() > 1) Count("machines lost with several servers");
   LoseServers(lost->second);
 }

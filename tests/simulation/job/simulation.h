@@ -272,6 +272,8 @@ class JobSimulation : public World {
   void ChangeWorker(Fate how);
   void KillWorker(size_t worker);
   void KillServer(bool host);
+  void WatchPlannedChanges(const Leader& leader);
+  bool MayLoseMachine() const;
   void LoseMachine();
   void LoseServers(const std::vector<size_t>& victims);
   void CutLink();
@@ -348,6 +350,9 @@ class JobSimulation : public World {
   std::map<uint64_t, std::vector<size_t>> closing_done_;
   uint32_t closing_failures_ = 0;
   std::map<std::pair<Key, uint32_t>, double> loaded_[kTables + 1];  // of the checkpoint the job has begun from
+  // Of the map, while the coordinator was at rest last: set when no machine had a shard and its copy.
+  std::optional<uint16_t> apart_at_rest_;
+  bool amid_change_ = false;  // a home has moved beside its copy
   bool any_failure_ = false, any_server_died_ = false, any_owner_died_ = false;
 };
 

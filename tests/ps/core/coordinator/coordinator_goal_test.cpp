@@ -14,8 +14,8 @@ namespace {
 // One server and two workers that speak to a coordinator; requests are numbered per node.
 class CoordinatorGoalTest : public testing::Test {
  protected:
-  void Start(JobGoal goal) {
-    core_.emplace(CoordinatorOptions{.job_uid = "job", .servers = 1, .shards = 4, .goal = goal});
+  void Start(JobGoal goal, const std::optional<CutRecord>& resume = std::nullopt) {
+    core_.emplace(CoordinatorOptions{.job_uid = "job", .servers = 1, .shards = 4, .goal = goal, .resume = resume});
     Say(kServer, Join{.incarnation = 1, .job_uid = "job", .role = Role::kServer, .address = "127.0.0.1:1"});
     Say(kFirst, Join{.incarnation = 2, .job_uid = "job", .index = 0});
     Say(kSecond, Join{.incarnation = 3, .job_uid = "job", .index = 1});
@@ -190,6 +190,21 @@ TEST_F(CoordinatorGoalTest, AJobWhoseClosingWorkHasFailedWaitsForAnotherWorkerWi
   EXPECT_TRUE(finished_);
   EXPECT_TRUE(core_->progress().closing.done);
   EXPECT_TRUE(core_->progress().closing.declared);
+}
+
+TEST_F(CoordinatorGoalTest, AJobResumedAfterItsLastItemKnowsWhatFollowsTheGoalFromTheFirstRequestOn) {
+  CutRecord::DataSet all{.name = "train", .items = 10, .epochs = 1, .lease_items = 10};
+  all.finished_epochs = 1;
+  Start({.epochs = 1}, CutRecord{.synchronization = "bsp", .data_sets = {all}});
+  const auto ended =
+      Find<LeasesEnded>(AskLease(kFirst, Open(kFirst, "train", {.items = 10, .lease_items = 10})), kFirst);
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(goal_reached_, "1 epoch done");
+  const DataSetId evaluate = Open(kFirst, "evaluate", {.items = 1, .epochs = 1});
+  const LeaseId lease = Find<LeaseGrant>(AskLease(kFirst, evaluate), kFirst)->lease;
+  Say(kFirst, LeaseReturn{.header = NextHeader(), .lease = lease, .position = 0});
+  for (const ConnectionId worker : {kFirst, kSecond}) Say(worker, Leave{.header = NextHeader()});
+  EXPECT_FALSE(finished_) << "nothing is evaluated";
 }
 
 TEST_F(CoordinatorGoalTest, ALostWorkersClosingWorkIsDoneByAnother) {

@@ -72,7 +72,7 @@ ShardMap TradedMap() {
   return map;
 }
 
-TEST(ShardMap, AHomeThatHasGivenItsShardAwayHasAllOfItUnlessAThirdOwnerIsLost) {
+TEST(ShardMap, AHomeThatHasGivenItsShardAwayHasAllOfItButWhatWorkersOwn) {
   struct Case {
     const char* name;
     std::vector<NodeId> failed;
@@ -86,7 +86,8 @@ TEST(ShardMap, AHomeThatHasGivenItsShardAwayHasAllOfItUnlessAThirdOwnerIsLost) {
       {"the backup", {NodeId(2)}, true, 0, NodeId(1), none, NodeId(3)},
       {"both", {NodeId(1), NodeId(2)}, true, 0, NodeId(3), none, none},
       {"the old home", {NodeId(3)}, false, 0, NodeId(1), NodeId(2), none},
-      {"a server that has nothing to do with it", {NodeId(4)}, false, 0, NodeId(1), NodeId(2), none},
+      {"a server that has nothing to do with it", {NodeId(4)}, true, 0, NodeId(1), NodeId(2), NodeId(3)},
+      {"a worker that may own rows", {NodeId(5)}, false, 0, NodeId(1), NodeId(2), none},
       {"both and a worker that may own rows", {NodeId(1), NodeId(2), NodeId(5)}, false, 1, NodeId(3), none, none},
       {"both and someone who is not known", {NodeId(1), NodeId(2), none}, false, 1, NodeId(3), none, none},
       {"all but one", {NodeId(1), NodeId(2), NodeId(3)}, false, 1, NodeId(4), none, none},

@@ -96,12 +96,12 @@ TEST_F(ShardStatesTest, ABackupThatBecomesHomeInARecoveryKeepsItsCopies) {
   EXPECT_FALSE(states_[0].directory_complete);
 }
 
-TEST_F(ShardStatesTest, ANextBackupHasAllOnlyWhereItWasTheHomeAndNoThirdOwnerIsLost) {
+TEST_F(ShardStatesTest, ANextBackupHasAllOnlyWhereItWasTheHomeAndNoWorkerWithRowsIsLost) {
   const auto adopt_recovered_after = [&](bool was_home, std::vector<NodeId> lost) {
     states_ = {};
     map_ = {};
     ShardMap map = MapOf(1, kOther, kThird, kMe);
-    map.members.push_back({.node = NodeId(4), .role = Role::kServer});
+    map.members.push_back({.node = NodeId(4), .role = Role::kWorker, .takes_rows = true});
     map.shards[0].join_id = map.version;
     map.shards[0].routing_since = was_home ? map.version : MapVersion(1, 0);
     Adopt(map);
