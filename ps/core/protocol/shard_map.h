@@ -107,8 +107,8 @@ ATTUNE_FIELDS(ShardMap, FIELD(version), FIELD(recovered_at), FIELD(recoveries), 
 // every shard gets a backup; those of one home are spread over all other servers. routing_since is `since`.
 std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since);
 
-// Whether a shard's rows that are lost with `failed` nodes are all at its next backup, which is none of them and was the
-// home. Of what workers own it may lack copies; servers own no rows of shards that are homed elsewhere when a home
+// Whether a shard's rows that are lost with `failed` nodes are all at its next backup, which is none of them and was
+// the home. Of what workers own it may lack copies; servers own no rows of shards that are homed elsewhere when a home
 // begins to move.
 bool NextHasAllOf(const ShardMap& map, const Shard& shard, std::span<const NodeId> failed);
 

@@ -149,7 +149,8 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
     ForgetUnrecovered(out);
     if (!node_.Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
   }
-  const auto [given_away, dropped] = shards_.Adopt(old, node_.map(), node_.self());
+  const auto [given_away, dropped] =
+      shards_.Adopt(old, node_.map(), node_.self(), !node_.options().call_back_from_servers);
   served_.SetShards(node_.map().shard_count());
   if (recovery || !given_away.empty()) {
     std::ranges::move(waiting_.TakeQueue(), std::back_inserter(operations));

@@ -17,7 +17,7 @@ std::vector<NodeId> OwnersLost(const ShardMap& old, const ShardMap& map) {
 
 }  // namespace
 
-ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map, NodeId self) {
+ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map, NodeId self, bool servers_keep_rows) {
   const bool recovery = map.recovered_at > old.version;
   const bool first = states_.empty();
   if (first) {
@@ -37,9 +37,14 @@ ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map
           before.backup == self || (before.next_backup == self && NextHasAllOf(old, before, owners_lost));
       states_[i].copies_partial = !has_all;
     }
-    // A backup owns no row of its shard.
-    const bool any_lost = std::ranges::any_of(owners_lost, [&](NodeId lost) { return lost != before.backup || first; });
+    const bool any_lost = std::ranges::any_of(
+        owners_lost, [&](NodeId lost) { return first || MayHaveOwned(i, lost, old, servers_keep_rows); });
     states_[i].owner_lost = states_[i].owner_lost || (after.home == self && any_lost);
+    // Only one change of the home can have come since: the next one would have raised the version further.
+    const bool is_next = after.routing_since == old.version.Next();
+    if (states_[i].home == Home::kWaitHandoff && before.home != after.home) {
+      states_[i].home_before = is_next ? before.home : NodeId();
+    }
     const bool had_copies = before.backup == self || before.next_backup == self;
     const bool has_copies = after.backup == self || after.next_backup == self;
     if (had_copies && !has_copies && !(recovery && after.home == self)) changes.dropped.push_back(i);
@@ -48,6 +53,17 @@ ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map
   }
   UpdatePlain();
   return changes;
+}
+
+// A backup owns no row of its shard. Of servers only the home before has rows, until they have come home.
+bool ShardStates::MayHaveOwned(uint32_t shard, NodeId lost, const ShardMap& old, bool servers_keep_rows) const {
+  const Shard& before = old.shards[shard];
+  if (lost == NodeId()) return true;
+  if (lost == before.backup) return false;
+  const Member* member = old.Find(lost);
+  const NodeId home_before = states_[shard].home_before;
+  return servers_keep_rows || member == nullptr || member->role != Role::kServer || lost == before.home ||
+         home_before == NodeId() || lost == home_before;
 }
 
 void ShardStates::AdoptHome(uint32_t shard, NodeId self, const Shard& before, const Shard& after, bool recovery,
@@ -67,6 +83,7 @@ void ShardStates::AdoptHome(uint32_t shard, NodeId self, const Shard& before, co
       return;
     }
     if (before.home != self) {
+      state.home_before = NodeId();
       state.was_backup = state.was_backup || before.backup == self || before.next_backup == self;
       state.directory_complete = false;
     }

@@ -28,6 +28,7 @@ class ShardStates {
     bool was_backup = false;          // kCollecting: this node's copies become the rows
     bool copies_partial = false;      // and some may be missing: they were still being made
     bool owner_lost = false;          // since it was complete, a member was lost that may have owned rows of it
+    NodeId home_before;               // kWaitHandoff: where the rows come from; 0: not known
     uint32_t foreign = 0;             // rows owned here while the home is elsewhere
     uint32_t handovers = 0;           // rows sent and not acknowledged
     uint16_t absent_era = 0;          // backup: a copy that is not there begins at this era or later
@@ -43,8 +44,9 @@ class ShardStates {
     std::vector<uint32_t> given_away;  // this node is not their home any more
     std::vector<uint32_t> dropped;     // it keeps no copies of them any more
   };
-  // After a recovery, which the maps show, each home collects who owns what.
-  Changes Adopt(const ShardMap& old, const ShardMap& map, NodeId self);
+  // After a recovery, which the maps show, each home collects who owns what. `servers_keep_rows`: RowOptions says that
+  // servers may own rows of shards that are homed elsewhere also while no home moves.
+  Changes Adopt(const ShardMap& old, const ShardMap& map, NodeId self, bool servers_keep_rows = false);
   // Homes that are complete serve.
   void Activate(std::span<const uint32_t> shards);
   // Should another recovery begin before the rows have come, whole shards are asked for again.
@@ -117,6 +119,7 @@ class ShardStates {
 
  private:
   void AdoptHome(uint32_t shard, NodeId self, const Shard& before, const Shard& after, bool recovery, Changes& changes);
+  bool MayHaveOwned(uint32_t shard, NodeId lost, const ShardMap& old, bool servers_keep_rows) const;
   void UpdatePlain();
 
   std::vector<State> states_;

@@ -89,7 +89,7 @@ TEST(ShardMap, AHomeThatHasGivenItsShardAwayHasAllOfItButWhatWorkersOwn) {
       {"a server that has nothing to do with it", {NodeId(4)}, true, 0, NodeId(1), NodeId(2), NodeId(3)},
       {"a worker that may own rows", {NodeId(5)}, false, 0, NodeId(1), NodeId(2), none},
       {"both and a worker that may own rows", {NodeId(1), NodeId(2), NodeId(5)}, false, 1, NodeId(3), none, none},
-      {"both and someone who is not known", {NodeId(1), NodeId(2), none}, false, 1, NodeId(3), none, none},
+      {"both and a node that is not known", {NodeId(1), NodeId(2), none}, false, 1, NodeId(3), none, none},
       {"all but one", {NodeId(1), NodeId(2), NodeId(3)}, false, 1, NodeId(4), none, none},
   };
   const ShardMap map = TradedMap();

@@ -125,6 +125,31 @@ TEST_F(ShardStatesTest, WhereOnlyTheBackupIsLostNoOwnerIs) {
   EXPECT_TRUE(states_[0].directory_complete) << "its directory was complete before";
 }
 
+// Servers own no rows of shards that are homed elsewhere, but for the home before, until they have come home.
+TEST_F(ShardStatesTest, WhileAHomeMovesOnlyTheOneBeforeAndWorkersMayTakeRowsAlong) {
+  constexpr NodeId kFourth{4}, kWorker{5};
+  const auto adopt_lost_while_moving = [&](NodeId lost, MapVersion moved_at) {
+    states_ = {};
+    map_ = {};
+    const auto map_of = [&](uint64_t version, NodeId home) {
+      ShardMap map = MapOf(version, home, kThird);
+      map.shards[0].routing_since = moved_at;
+      map.members.push_back({.node = kFourth, .role = Role::kServer});
+      map.members.push_back({.node = kWorker, .role = Role::kWorker, .takes_rows = true});
+      return map;
+    };
+    Adopt(map_of(1, kOther));
+    Adopt(map_of(2, kMe));
+    Adopt(Recovered(map_of(3, kMe), lost));
+    return states_[0].owner_lost;
+  };
+  EXPECT_TRUE(adopt_lost_while_moving(kOther, MapVersion(1, 2)));
+  EXPECT_TRUE(adopt_lost_while_moving(kWorker, MapVersion(1, 2)));
+  EXPECT_FALSE(adopt_lost_while_moving(kThird, MapVersion(1, 2))) << "the backup owns none";
+  EXPECT_FALSE(adopt_lost_while_moving(kFourth, MapVersion(1, 2)));
+  EXPECT_TRUE(adopt_lost_while_moving(kFourth, MapVersion(1, 3))) << "there may have been another home in between";
+}
+
 TEST_F(ShardStatesTest, AfterTwoRecoveriesAtOnceAnyOwnerMayBeLost) {
   Adopt(MapOf(1, kMe, kOther));
   ShardMap map = Recovered(MapOf(2, kMe), kOther);
