@@ -1,7 +1,11 @@
 // What must be true of the job, seen from outside.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <span>
 #include <sstream>
 #include <utility>
+#include <vector>
 
 #include "tests/simulation/job/simulation.h"
 
@@ -153,40 +157,48 @@ void JobSimulation::CheckEnd() {
   }
 }
 
-// When the job ended before anybody missed a home that died, its rows are with their backups; a next backup may have
-// some of them, too. When it ended before they were recovered, they are with the new home, which still has them as
-// copies.
+// When the job ended before a server that died was missed, or before its rows were recovered, they are with their
+// backups, with a new home that still has them as copies, or with a next backup, which may have some of them.
 void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
   const ShardMap& map = *NewestMap();
-  std::set<NodeId> dead;
-  for (size_t i = first_server_; i < servers_.size(); ++i) {
-    if (servers_[i]->fate != Fate::kRunning) dead.insert(servers_[i]->core->node());
+  std::set<NodeId> missed;  // servers that the map still has and that do not run
+  for (const Member& member : map.members) {
+    if (member.role == Role::kServer) missed.insert(member.node);
   }
-  for (const auto& server : servers_) {  // of a job that has started over, with its numbers
-    if (server->fate == Fate::kRunning) dead.erase(server->core->node());
-  }
+  std::vector<const ServerCore*> alive;
   for (const auto& server : servers_) {
-    const NodeId node = server->core->node();
-    if (server->fate != Fate::kRunning || !map.Contains(node)) continue;
-    const bool recovers = server->core->rows().Report().shards_not_ready > 0;
-    const auto owns = [&](uint32_t table, Key key) {
-      const auto& tables = server->core->tables();
-      return tables.size() >= table && tables[table - 1] != nullptr && tables[table - 1]->Contains(key);
+    if (server->fate != Fate::kRunning || !map.Contains(server->core->node())) continue;
+    alive.push_back(server->core.get());
+    missed.erase(server->core->node());
+  }
+  for (uint32_t table = 1; table <= kTables; ++table) {
+    const auto visit = [&](const std::vector<std::unique_ptr<TableStore>>& tables, const auto& look) {
+      if (tables.size() >= table && tables[table - 1] != nullptr) tables[table - 1]->ForEachRow(look);
     };
-    for (uint32_t table = 1; table <= kTables; ++table) {
-      const auto add = [&](const std::vector<std::unique_ptr<TableStore>>& tables, bool copies) {
-        if (tables.size() < table || tables[table - 1] == nullptr) return;
-        tables[table - 1]->ForEachRow([&](const RowView& row) {
-          const Shard& shard = map.At(map.ShardOf(row.key));
-          const bool of_the_dead = dead.contains(shard.home) && shard.backup == node;
-          const bool to_recover = recovers && shard.home == node && !owns(table, row.key);
-          if (copies && !of_the_dead && !to_recover) return;
-          for (uint32_t column = 0; column < kColumns; ++column) sums[table][{row.key, column}] += row.values[column];
-        });
-      };
-      add(server->core->tables(), false);
-      add(server->core->rows().copies(), true);
+    const auto add = [&](Key key, std::span<const float> values) {
+      for (uint32_t column = 0; column < kColumns; ++column) sums[table][{key, column}] += values[column];
+    };
+    std::set<Key> owned;
+    for (const ServerCore* server : alive) {
+      visit(server->tables(), [&](const RowView& row) {
+        owned.insert(row.key);
+        add(row.key, row.values);
+      });
     }
+    std::map<Key, std::pair<int, std::vector<float>>> copies;  // the best of each row that none owns
+    for (const ServerCore* server : alive) {
+      const bool recovers = server->rows().Report().shards_not_ready > 0;
+      visit(server->rows().copies(), [&](const RowView& row) {
+        const Shard& shard = map.At(map.ShardOf(row.key));
+        if (owned.contains(row.key) || (missed.empty() && !(recovers && shard.home == server->node()))) return;
+        const int rank = shard.backup == server->node() ? 0 : shard.home == server->node() ? 1 : 2;
+        const auto [copy, is_first] = copies.try_emplace(row.key, rank, std::vector<float>());
+        if (is_first || rank < copy->second.first) {
+          copy->second = {rank, {row.values.begin(), row.values.end()}};
+        }
+      });
+    }
+    for (const auto& [key, copy] : copies) add(key, copy.second);
   }
 }
 
