@@ -27,6 +27,13 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 
+{{- define "attune.monitoringLabels" -}}
+{{ include "attune.labels" . }}
+{{- with .Values.monitoring.labels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
 {{- define "attune.serviceAccount" -}}
 {{- if .Values.serviceAccount.create }}
 {{- default (include "attune.fullname" .) .Values.serviceAccount.name }}

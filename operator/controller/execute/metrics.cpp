@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "operator/controller/execute/job_series.h"
+
 namespace attune::controller {
 namespace {
 
@@ -48,14 +50,22 @@ void AppendJobs(const std::vector<JobMetrics>& jobs, std::vector<MetricFamily>& 
     }
     families.push_back(std::move(family));
   };
-  add("attune_job_progress_ratio", "Part of the goal reached, 0 to 1.",
-      [](const JobMetrics& job) { return std::optional(job.progress); });
+  for (const JobFamily& series : JobFamilies()) {
+    MetricFamily family = Family(series.is_counter ? MetricType::Counter : MetricType::Gauge, series.name, series.help);
+    for (const JobMetrics& job : jobs) {
+      if (job.object == nullptr) continue;
+      series.samples(*job.object, [&](const JobFamily::Labels& labels, double value) {
+        Labels all{{"job", job.name}, {"namespace", job.name_space}};
+        for (const auto& [name, text] : labels) all.push_back({name, text});
+        Add(family, std::move(all), value);
+      });
+    }
+    families.push_back(std::move(family));
+  }
   add("attune_job_loss", "Training loss over the workers' last windows.",
       [](const JobMetrics& job) { return job.loss; });
   add("attune_job_samples_per_second", "Samples per second of all workers.",
       [](const JobMetrics& job) { return std::optional(job.samples_per_second); });
-  add("attune_job_workers", "Workers that take part, as the coordinator counts them.",
-      [](const JobMetrics& job) { return std::optional(job.workers); });
   MetricFamily resizes = Family(MetricType::Gauge, "attune_job_pods_resizing",
                                 "Pods that have not been given the cpu and memory asked for, by what is in the way.");
   for (const JobMetrics& job : jobs) {

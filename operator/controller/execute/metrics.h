@@ -2,20 +2,21 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "operator/kube/object.h"
 #include "operator/kube/watch/work_queue.h"
 
 namespace attune::controller {
 
 struct JobMetrics {
   std::string name_space, name;
-  double progress = 0;         // part of the goal reached
-  std::optional<double> loss;  // nothing: no window has one
+  std::shared_ptr<const kube::Json> object = nullptr;  // for JobFamilies; none of them without it
+  std::optional<double> loss = std::nullopt;           // nothing: no window has one
   double samples_per_second = 0;
-  double workers = 0;  // as the coordinator counts them
   // Pods that were asked to be resized and have not been given it yet, by what their machine says.
   double resizing = 0, resize_deferred = 0, resize_infeasible = 0;
 };

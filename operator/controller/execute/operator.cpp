@@ -214,14 +214,8 @@ std::string OperatorImpl::MetricsText() const {
   for (const kube::Snapshot& job : watches_.jobs.All()) {
     const std::string name_space(kube::Namespace(*job)), name(kube::Name(*job));
     const telemetry::JobSample sample = store_->Sample({name_space, name, std::string(kube::Uid(*job))}, time_.Now());
-    const Json& fraction = kube::At(*job, {"status", "progress", "fraction"});
-    JobMetrics& shown =
-        values.jobs.emplace_back(JobMetrics{.name_space = name_space,
-                                            .name = name,
-                                            .progress = fraction.is_number() ? fraction.get<double>() : 0,
-                                            .loss = sample.loss,
-                                            .samples_per_second = sample.rate,
-                                            .workers = sample.job ? static_cast<double>(sample.job->workers()) : 0});
+    JobMetrics& shown = values.jobs.emplace_back(JobMetrics{
+        .name_space = name_space, .name = name, .object = job, .loss = sample.loss, .samples_per_second = sample.rate});
     for (const kube::Snapshot& pod : watches_.pods.ByLabel(name)) {
       const PodResize resize = ObservePod(*pod).resize;
       if (kube::Namespace(*pod) != name_space || !resize.record.any() || resize.record.done) continue;

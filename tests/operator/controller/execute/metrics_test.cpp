@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 #include <map>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,10 +20,56 @@ attune_operator_build_info{version="1.2.3"} 1
 # HELP attune_jobs TrainingJobs known to this operator.
 # TYPE attune_jobs gauge
 attune_jobs 2
+# HELP attune_job_phase 1 for the phase that the job is in.
+# TYPE attune_job_phase gauge
+attune_job_phase{job="a",namespace="default",phase="Running"} 1
+# HELP attune_job_condition Conditions of the status: 1 True, 0 False; one that is Unknown has no series.
+# TYPE attune_job_condition gauge
+attune_job_condition{job="a",namespace="default",condition="Ready"} 1
+attune_job_condition{job="a",namespace="default",condition="Reconfiguring"} 0
 # HELP attune_job_progress_ratio Part of the goal reached, 0 to 1.
 # TYPE attune_job_progress_ratio gauge
 attune_job_progress_ratio{job="a",namespace="default"} 0.1
-attune_job_progress_ratio{job="b",namespace="t\"e\\a\nm"} 1
+attune_job_progress_ratio{job="b",namespace="t\"e\\a\nm"} 0
+# HELP attune_job_remaining_seconds Time to the goal, and the bounds of its 90 % interval.
+# TYPE attune_job_remaining_seconds gauge
+attune_job_remaining_seconds{job="a",namespace="default",bound="expected"} 1500
+attune_job_remaining_seconds{job="a",namespace="default",bound="low"} 1200.5
+attune_job_remaining_seconds{job="a",namespace="default",bound="high"} 2000
+# HELP attune_job_pods Pods that exist and are not on their way out.
+# TYPE attune_job_pods gauge
+attune_job_pods{job="a",namespace="default",role="server"} 2
+attune_job_pods{job="a",namespace="default",role="worker"} 4
+# HELP attune_job_ready_pods Pods that are ready.
+# TYPE attune_job_ready_pods gauge
+attune_job_ready_pods{job="a",namespace="default",role="server"} 2
+attune_job_ready_pods{job="a",namespace="default",role="worker"} 3
+# HELP attune_job_failed_pods_total Failures of pods so far.
+# TYPE attune_job_failed_pods_total counter
+attune_job_failed_pods_total{job="a",namespace="default",role="worker"} 1
+# HELP attune_job_setting The setting in force, by knob; slack 0 is BSP, 1000000 Async.
+# TYPE attune_job_setting gauge
+attune_job_setting{job="a",namespace="default",knob="servers"} 2
+attune_job_setting{job="a",namespace="default",knob="workers"} 4
+attune_job_setting{job="a",namespace="default",knob="slack"} 1000000
+# HELP attune_job_setting_changes_total Changes of setting by the tuner so far.
+# TYPE attune_job_setting_changes_total counter
+attune_job_setting_changes_total{job="a",namespace="default"} 3
+# HELP attune_job_memory_use_ratio Memory of the fullest pod, as part of its limit.
+# TYPE attune_job_memory_use_ratio gauge
+attune_job_memory_use_ratio{job="a",namespace="default",role="server"} 0.75
+# HELP attune_job_throttled_ratio Part of the time that a limit of CPU held pods up, the mean.
+# TYPE attune_job_throttled_ratio gauge
+attune_job_throttled_ratio{job="a",namespace="default",role="worker"} 0.61
+# HELP attune_job_checkpoint_timestamp_seconds When the newest checkpoint was complete, Unix time.
+# TYPE attune_job_checkpoint_timestamp_seconds gauge
+attune_job_checkpoint_timestamp_seconds{job="a",namespace="default"} 1764288000
+# HELP attune_job_checkpoint_interval_seconds Time between regular checkpoints; absent: there are none.
+# TYPE attune_job_checkpoint_interval_seconds gauge
+attune_job_checkpoint_interval_seconds{job="a",namespace="default"} 300
+# HELP attune_job_restorations_total Times that rows went back to a checkpoint, or to their first values.
+# TYPE attune_job_restorations_total counter
+attune_job_restorations_total{job="a",namespace="default"} 1
 # HELP attune_job_loss Training loss over the workers' last windows.
 # TYPE attune_job_loss gauge
 attune_job_loss{job="a",namespace="default"} 2.125
@@ -30,10 +77,6 @@ attune_job_loss{job="a",namespace="default"} 2.125
 # TYPE attune_job_samples_per_second gauge
 attune_job_samples_per_second{job="a",namespace="default"} 353123.456
 attune_job_samples_per_second{job="b",namespace="t\"e\\a\nm"} 0
-# HELP attune_job_workers Workers that take part, as the coordinator counts them.
-# TYPE attune_job_workers gauge
-attune_job_workers{job="a",namespace="default"} 3
-attune_job_workers{job="b",namespace="t\"e\\a\nm"} 0
 # HELP attune_job_pods_resizing Pods that have not been given the cpu and memory asked for, by what is in the way.
 # TYPE attune_job_pods_resizing gauge
 attune_job_pods_resizing{job="a",namespace="default",state="none"} 5
@@ -83,19 +126,35 @@ attune_telemetry_dropped_reports_total 15
 attune_telemetry_implausible_reports_total 16
 )";
 
+// Fields of another type than the kind has, and a condition that is not known, have no series.
+kube::Json Object() {
+  return kube::Json::parse(R"({"status": {
+    "phase": "Running",
+    "conditions": [{"type": "Ready", "status": "True"}, {"type": "Degraded", "status": "Unknown"},
+                   {"type": "Reconfiguring", "status": "False"}, {"status": "True"}],
+    "progress": {"fraction": 0.1, "remainingSeconds": 1500},
+    "servers": {"ready": 2, "replicas": 2, "failed": "none", "usage": {"memoryBytes": 750, "memoryLimitBytes": 1000}},
+    "workers": {"ready": 3, "replicas": 4, "failed": 1,
+                "usage": {"memoryBytes": 10, "memoryLimitBytes": 0, "throttled": 0.61}},
+    "tuning": {"changes": 3, "remainingLowSeconds": 1200.5, "remainingHighSeconds": 2000,
+               "current": {"servers": 2, "workers": 4, "slack": 1000000}},
+    "checkpoint": {"time": "2025-11-28T00:00:00Z", "intervalSeconds": 300},
+    "recovery": {"count": 1}}})");
+}
+
 OperatorMetrics Values() {
   OperatorMetrics values;
   values.version = "1.2.3";
-  values.jobs = {{.name_space = "default",
-                  .name = "a",
-                  .progress = 0.1,
-                  .loss = 2.125,
-                  .samples_per_second = 353123.456,
-                  .workers = 3,
-                  .resizing = 5,
-                  .resize_deferred = 6,
-                  .resize_infeasible = 7},
-                 {.name_space = "t\"e\\a\nm", .name = "b", .progress = 1, .loss = {}}};
+  values.jobs = {
+      {.name_space = "default",
+       .name = "a",
+       .object = std::make_shared<kube::Json>(Object()),
+       .loss = 2.125,
+       .samples_per_second = 353123.456,
+       .resizing = 5,
+       .resize_deferred = 6,
+       .resize_infeasible = 7},
+      {.name_space = "t\"e\\a\nm", .name = "b", .object = std::make_shared<kube::Json>(kube::Json::object())}};
   values.queue = {.depth = 4,
                   .delayed = 5,
                   .adds = 12345678,

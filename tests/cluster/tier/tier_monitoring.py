@@ -1,0 +1,145 @@
+"""Checks of the cluster tier: a real Prometheus finds the operator and the sidecars of a job as the chart's monitors say, every query of the
+dashboards returns data of that job, and the series pass promtool."""
+import json
+import math
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from tier_cluster import ROOT, STATE, expect, inside, items, kubectl, say, start_inside, wait_until
+from tier_job import PAGES, Job
+
+sys.path.insert(0, str(ROOT / "tests/monitoring"))
+import catalog
+
+ADDRESS = "127.0.0.1:19090"
+# What the ServiceMonitor and the PodMonitor of the chart come to; kinds and ports are theirs.
+CONFIG = """
+global: {{scrape_interval: 2s, evaluation_interval: 2s}}
+rule_files: [{rules}]
+scrape_configs:
+  - job_name: attune
+    honor_labels: true
+    kubernetes_sd_configs:
+      - {{role: endpoints, kubeconfig_file: {kubeconfig}, namespaces: {{names: [{system}]}}}}
+    relabel_configs:
+      - {{source_labels: [__meta_kubernetes_service_label_attune_dev_metrics, __meta_kubernetes_endpoint_port_name], regex: "replicas;http-metrics", action: keep}}
+      - {{source_labels: [__meta_kubernetes_pod_name], target_label: pod}}
+  - job_name: attune-jobs
+    honor_labels: true
+    kubernetes_sd_configs:
+      - {{role: pod, kubeconfig_file: {kubeconfig}}}
+    relabel_configs:
+      - {{source_labels: [__meta_kubernetes_pod_labelpresent_attune_dev_job, __meta_kubernetes_pod_container_port_name], regex: "true;metrics", action: keep}}
+      - {{source_labels: [__meta_kubernetes_pod_name], target_label: pod}}
+"""
+# Alerts wait for minutes, tests do not.
+PATIENCE = "2s"
+EMPTY_IS_FINE = {"Changes of setting"}  # marks: there are none while nothing changes
+
+
+def ask(path, **arguments):
+    words = [word for name, value in arguments.items() for word in ("--data-urlencode", f"{name}={value}")]
+    answer = json.loads(inside("curl", "-sS", "--max-time", "10", "-G", f"http://{ADDRESS}/api/v1/{path}", *words, timeout=20))
+    expect(answer["status"] == "success", f"{path} {arguments}: {answer}")
+    return answer["data"]
+
+
+def values(query):
+    return [float(result["value"][1]) for result in ask("query", query=query)["result"]]
+
+
+def concrete(query, job):
+    """The query of a panel, with its variables as this job would choose them."""
+    query = re.sub(r"^label_values\((.*), \w+\)$", r"\1", query)
+    return query.replace("$namespace", job.namespace).replace("$job", job.name)
+
+
+def firing():
+    return {alert["labels"]["alertname"] for alert in ask("alerts")["alerts"] if alert["state"] == "firing"}
+
+
+class Prometheus:
+    """One for the checks of this file. It reads a copy of the alerts that wait for seconds."""
+    def __init__(self, system):
+        self.place = pathlib.Path(tempfile.mkdtemp(prefix="attune-prometheus-"))
+        rules = self.place / "alerts.yaml"
+        rules.write_text(re.sub(r"^( +for:) \w+$", rf"\1 {PATIENCE}", catalog.ALERTS.read_text(), flags=re.MULTILINE))
+        config = self.place / "prometheus.yaml"
+        config.write_text(CONFIG.format(rules=rules, system=system, kubeconfig=f"{STATE}/conf/admin.kubeconfig"))
+        binaries = pathlib.Path(subprocess.run([ROOT / "tests/monitoring/binaries"], check=True, capture_output=True, text=True).stdout.strip())
+        self.promtool = binaries / "promtool"
+        PAGES.mkdir(parents=True, exist_ok=True)
+        self.process = start_inside(PAGES / "prometheus.log", binaries / "prometheus", f"--config.file={config}", f"--web.listen-address={ADDRESS}",
+                                    f"--storage.tsdb.path={self.place}/data")
+
+    def is_ready(self):
+        return "Ready" in inside("curl", "-s", "--max-time", "5", f"http://{ADDRESS}/-/ready", check=False, timeout=10)
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(timeout=30)
+        shutil.rmtree(self.place, ignore_errors=True)
+
+
+def register(check, system, namespace, scrape):
+    watched = Job("watched", namespace)
+    started = []
+
+    @check("Prometheus scrapes a live job; every query of the dashboards returns data", needs=["install"])
+    def dashboards_have_data(run):
+        template = watched.example()["spec"]["workers"]["template"]
+        template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "400m", "memory": "1Gi"}}
+        watched.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 400}, "servers": {"replicas": 1}, "runPolicy": {"drainSeconds": 5},
+                                "workers": {"replicas": 2, "template": template}, "tuning": {"mode": "Auto", "windowSeconds": 2, "workers": {"max": 2}}})
+        prometheus = Prometheus(system)
+        started.append(prometheus)
+        wait_until("Prometheus", 30, prometheus.is_ready)
+        watched.trains_on()
+        missing = {}
+
+        def all_return():
+            watched.training()
+            missing.clear()
+            for board, title, query in catalog.panels():
+                found = values(concrete(query, watched))
+                if title not in EMPTY_IS_FINE and not any(math.isfinite(value) for value in found):
+                    missing[f"{board}: {title}"] = query
+            return not missing, f"{len(missing)} panels without data"
+        try:
+            wait_until("data for every panel", 120, all_return, every=3)
+        except Exception:
+            for panel, query in missing.items():
+                say(f"    {panel}: {query}")
+            raise
+        say(f"    {len(list(catalog.panels()))} queries")
+
+    @check("what is scraped passes promtool", needs=["dashboards_have_data"])
+    def series_pass_promtool(run):
+        pods = [(pod, 7402) for pod in items("pods", "-n", namespace, "-l", f"attune.dev/job={watched.name}")]
+        pods += [(pod, 7411) for pod in items("pods", "-n", system, "-l", "app.kubernetes.io/component=operator")]
+        for pod, port in pods:
+            done = subprocess.run([started[0].promtool, "check", "metrics"], input=scrape(pod, port), capture_output=True, text=True, check=False)
+            expect(done.returncode == 0, f"{pod['metadata']['name']}: {done.stdout}{done.stderr}")
+
+    @check("alerts fire for a quota that is used up and an operator that is gone, and clear", needs=["dashboards_have_data"])
+    def alerts_fire_and_clear(run):
+        before = firing()
+        expect(not before & {"AttuneOperatorAbsent", "AttuneOperatorWithoutLeader", "AttuneJobBlocked"}, f"firing before anything is wrong: {before}")
+        quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-more-pods"}, "spec": {"hard": {"pods": "1"}}}
+        kubectl("apply", "-n", namespace, "-f", "-", text_in=json.dumps(quota))
+        watched.patch({"workers": {"replicas": 3}})
+        wait_until("AttuneJobBlocked", 60, lambda: ("AttuneJobBlocked" in firing(), str(firing())))
+        kubectl("delete", "resourcequota", "no-more-pods", "-n", namespace)
+        wait_until("the end of AttuneJobBlocked", 90, lambda: ("AttuneJobBlocked" not in firing(), str(firing())))
+
+        kubectl("scale", "deployment", "-n", system, "-l", "app.kubernetes.io/component=operator", "--replicas=0")
+        wait_until("AttuneOperatorAbsent", 60, lambda: ("AttuneOperatorAbsent" in firing(), str(firing())))
+        kubectl("scale", "deployment", "-n", system, "-l", "app.kubernetes.io/component=operator", "--replicas=2")
+        wait_until("the end of AttuneOperatorAbsent", 60, lambda: (not firing() & {"AttuneOperatorAbsent", "AttuneOperatorWithoutLeader"}, str(firing())))
+        watched.trains_on()
+        watched.delete()
+        started.pop().end()
