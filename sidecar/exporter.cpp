@@ -15,7 +15,7 @@ using Labels = std::map<std::string, std::string>;
 prometheus::ClientMetric Convert(const MetricInfo& info, const MetricValue& value, const Labels& labels) {
   prometheus::ClientMetric metric;
   for (const auto& [name, text] : labels) metric.label.push_back({name, text});
-  if (!value.quantile.empty()) metric.label.push_back({"quantile", std::string(value.quantile)});
+  if (!value.percentile.empty()) metric.label.push_back({"percentile", std::string(value.percentile)});
   if (!value.metric.empty()) metric.label.push_back({"metric", value.metric});
   (info.kind == MetricKind::kCounter ? metric.counter.value : metric.gauge.value) = value.value;
   return metric;

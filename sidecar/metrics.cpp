@@ -14,8 +14,9 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_worker_steps_total", kCounter, "Steps finished by the worker."},
     {"attune_worker_samples_total", kCounter, "Samples processed, in the program's unit."},
     {"attune_worker_samples_per_second", kGauge, "Rate over the last window."},
-    {"attune_worker_step_seconds", kGauge, "Quantiles of the time of a step over the last window."},
-    {"attune_worker_compute_seconds", kGauge, "Quantiles of a step's time without waiting for rows."},
+    {"attune_worker_step_seconds", kGauge,
+     "Percentiles of the time of a step over the last window; 100 is the longest."},
+    {"attune_worker_compute_seconds", kGauge, "Percentiles of a step's time without waiting for rows."},
     {"attune_worker_pull_wait_seconds_total", kCounter, "Time spent waiting for pulled rows."},
     {"attune_worker_push_wait_seconds_total", kCounter, "Time spent waiting for room to push."},
     {"attune_worker_pace_wait_seconds_total", kCounter, "Time spent between steps, until the pace allowed the next."},
@@ -67,10 +68,10 @@ constexpr auto kTable = std::to_array<MetricInfo>({
 
 void AddQuantiles(std::vector<MetricValue>& values, std::string_view name, const v1::Quantiles& quantiles) {
   if (quantiles.count() == 0) return;
-  values.push_back({name, quantiles.p50(), "0.5"});
-  values.push_back({name, quantiles.p90(), "0.9"});
-  values.push_back({name, quantiles.p99(), "0.99"});
-  values.push_back({name, quantiles.max(), "1"});
+  values.push_back({name, quantiles.p50(), "50"});
+  values.push_back({name, quantiles.p90(), "90"});
+  values.push_back({name, quantiles.p99(), "99"});
+  values.push_back({name, quantiles.max(), "100"});
 }
 
 template <class Integer>
@@ -128,7 +129,7 @@ void AddJob(std::vector<MetricValue>& values, const v1::JobWindow& job) {
   for (const v1::JobMetric& metric : job.metrics()) {
     if (!contract::IsMetricName(metric.name()) || ++metrics > contract::kJobMetricsMax) continue;
     const auto add = [&](std::string_view name, double value) {
-      values.push_back({.name = name, .value = value, .quantile = {}, .metric = metric.name()});
+      values.push_back({.name = name, .value = value, .percentile = {}, .metric = metric.name()});
     };
     if (metric.has_value()) add("attune_job_metric", metric.value());
     if (metric.has_best()) add("attune_job_metric_best", metric.best());

@@ -28,8 +28,8 @@ std::span<const MetricInfo> MetricTable();
 struct MetricValue {
   std::string_view name;  // of the table
   double value = 0;
-  std::string_view quantile;  // "0.5"; "" for none
-  std::string metric = {};    // the name that a program gave to a figure of the model; "" for none
+  std::string_view percentile;  // "50"; "" for none. The label quantile is for summaries alone
+  std::string metric = {};      // the name that a program gave to a figure of the model; "" for none
 };
 
 // The state of the sidecar itself.

@@ -9,32 +9,20 @@ import subprocess
 import sys
 import tempfile
 
-from tier_cluster import ROOT, STATE, expect, inside, items, kubectl, say, start_inside, wait_until
+from tier_cluster import ROOT, expect, inside, items, kubectl, say, start_inside, wait_until
 from tier_job import PAGES, Job
 
 sys.path.insert(0, str(ROOT / "tests/monitoring"))
 import catalog
 
 ADDRESS = "127.0.0.1:19090"
-# What the ServiceMonitor and the PodMonitor of the chart come to; kinds and ports are theirs.
+# Debian's Prometheus asks no Kubernetes: Prometheus.discover does what the ServiceMonitor and the PodMonitor of the chart say.
 CONFIG = """
 global: {{scrape_interval: 2s, evaluation_interval: 2s}}
-rule_files: [{rules}]
+rule_files: [{place}/alerts.yaml]
 scrape_configs:
-  - job_name: attune
-    honor_labels: true
-    kubernetes_sd_configs:
-      - {{role: endpoints, kubeconfig_file: {kubeconfig}, namespaces: {{names: [{system}]}}}}
-    relabel_configs:
-      - {{source_labels: [__meta_kubernetes_service_label_attune_dev_metrics, __meta_kubernetes_endpoint_port_name], regex: "replicas;http-metrics", action: keep}}
-      - {{source_labels: [__meta_kubernetes_pod_name], target_label: pod}}
-  - job_name: attune-jobs
-    honor_labels: true
-    kubernetes_sd_configs:
-      - {{role: pod, kubeconfig_file: {kubeconfig}}}
-    relabel_configs:
-      - {{source_labels: [__meta_kubernetes_pod_labelpresent_attune_dev_job, __meta_kubernetes_pod_container_port_name], regex: "true;metrics", action: keep}}
-      - {{source_labels: [__meta_kubernetes_pod_name], target_label: pod}}
+  - {{job_name: attune, honor_labels: true, file_sd_configs: [{{files: [{place}/operator.json], refresh_interval: 1s}}]}}
+  - {{job_name: attune-jobs, honor_labels: true, file_sd_configs: [{{files: [{place}/jobs.json], refresh_interval: 1s}}]}}
 """
 # Alerts wait for minutes, tests do not.
 PATIENCE = "2s"
@@ -66,15 +54,30 @@ class Prometheus:
     """One for the checks of this file. It reads a copy of the alerts that wait for seconds."""
     def __init__(self, system):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="attune-prometheus-"))
-        rules = self.place / "alerts.yaml"
-        rules.write_text(re.sub(r"^( +for:) \w+$", rf"\1 {PATIENCE}", catalog.ALERTS.read_text(), flags=re.MULTILINE))
+        self.system = system
+        (self.place / "alerts.yaml").write_text(re.sub(r"^( +for:) \w+$", rf"\1 {PATIENCE}", catalog.ALERTS.read_text(), flags=re.MULTILINE))
         config = self.place / "prometheus.yaml"
-        config.write_text(CONFIG.format(rules=rules, system=system, kubeconfig=f"{STATE}/conf/admin.kubeconfig"))
+        config.write_text(CONFIG.format(place=self.place))
+        self.discover()
         binaries = pathlib.Path(subprocess.run([ROOT / "tests/monitoring/binaries"], check=True, capture_output=True, text=True).stdout.strip())
         self.promtool = binaries / "promtool"
         PAGES.mkdir(parents=True, exist_ok=True)
         self.process = start_inside(PAGES / "prometheus.log", binaries / "prometheus", f"--config.file={config}", f"--web.listen-address={ADDRESS}",
                                     f"--storage.tsdb.path={self.place}/data")
+
+    def discover(self):
+        """Endpoints of the Services of the ServiceMonitor's labels by the name of their port, and pods of the PodMonitor's by theirs."""
+        replicas = [(f"{address['ip']}:{port['port']}", address["targetRef"]["name"])
+                    for found in items("endpoints", "-n", self.system, "-l", "attune.dev/metrics=replicas")
+                    for subset in found.get("subsets", []) for port in subset["ports"] if port["name"] == "http-metrics" for address in subset.get("addresses", [])]
+        sidecars = [(f"{pod['status']['podIP']}:{port['containerPort']}", pod["metadata"]["name"])
+                    for pod in items("pods", "-A", "-l", "attune.dev/job") if pod["status"].get("podIP")
+                    for container in pod["spec"]["containers"] + pod["spec"].get("initContainers", [])
+                    for port in container.get("ports", []) if port.get("name") == "metrics"]
+        for name, found in (("operator", replicas), ("jobs", sidecars)):
+            draft = self.place / f"{name}.json.new"
+            draft.write_text(json.dumps([{"targets": [address], "labels": {"pod": pod}} for address, pod in found]))
+            draft.rename(self.place / f"{name}.json")
 
     def is_ready(self):
         return "Ready" in inside("curl", "-s", "--max-time", "5", f"http://{ADDRESS}/-/ready", check=False, timeout=10)
@@ -103,6 +106,7 @@ def register(check, system, namespace, scrape):
 
         def all_return():
             watched.training()
+            prometheus.discover()
             missing.clear()
             for board, title, query in catalog.panels():
                 found = values(concrete(query, watched))
@@ -127,19 +131,28 @@ def register(check, system, namespace, scrape):
 
     @check("alerts fire for a quota that is used up and an operator that is gone, and clear", needs=["dashboards_have_data"])
     def alerts_fire_and_clear(run):
+        prometheus = started[0]
+
+        def alert(name, fires, seconds):
+            def look():
+                prometheus.discover()
+                found = firing()
+                return (name in found) == fires, ", ".join(sorted(found)) or "none fires"
+            wait_until(f"{name} to {'fire' if fires else 'clear'}", seconds, look)
         before = firing()
         expect(not before & {"AttuneOperatorAbsent", "AttuneOperatorWithoutLeader", "AttuneJobBlocked"}, f"firing before anything is wrong: {before}")
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "no-more-pods"}, "spec": {"hard": {"pods": "1"}}}
         kubectl("apply", "-n", namespace, "-f", "-", text_in=json.dumps(quota))
         watched.patch({"workers": {"replicas": 3}})
-        wait_until("AttuneJobBlocked", 60, lambda: ("AttuneJobBlocked" in firing(), str(firing())))
+        alert("AttuneJobBlocked", True, 60)
         kubectl("delete", "resourcequota", "no-more-pods", "-n", namespace)
-        wait_until("the end of AttuneJobBlocked", 90, lambda: ("AttuneJobBlocked" not in firing(), str(firing())))
+        alert("AttuneJobBlocked", False, 90)
 
         kubectl("scale", "deployment", "-n", system, "-l", "app.kubernetes.io/component=operator", "--replicas=0")
-        wait_until("AttuneOperatorAbsent", 60, lambda: ("AttuneOperatorAbsent" in firing(), str(firing())))
+        alert("AttuneOperatorAbsent", True, 60)
         kubectl("scale", "deployment", "-n", system, "-l", "app.kubernetes.io/component=operator", "--replicas=2")
-        wait_until("the end of AttuneOperatorAbsent", 60, lambda: (not firing() & {"AttuneOperatorAbsent", "AttuneOperatorWithoutLeader"}, str(firing())))
+        alert("AttuneOperatorAbsent", False, 60)
+        alert("AttuneOperatorWithoutLeader", False, 30)
         watched.trains_on()
         watched.delete()
         started.pop().end()
