@@ -8,12 +8,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from tier_cluster import ROOT, expect, inside, items, kubectl, say, start_inside, wait_until
 from tier_job import PAGES, Job
 
 sys.path.insert(0, str(ROOT / "tests/monitoring"))
 import catalog
+import draw
 
 ADDRESS = "127.0.0.1:19090"
 # Debian's Prometheus asks no Kubernetes: Prometheus.discover does what the ServiceMonitor and the PodMonitor of the chart say.
@@ -98,6 +100,7 @@ def register(check, system, namespace, scrape):
         template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "100m", "memory": "256Mi"}, "limits": {"cpu": "400m", "memory": "1Gi"}}
         watched.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 400}, "servers": {"replicas": 1}, "runPolicy": {"drainSeconds": 5},
                                 "workers": {"replicas": 2, "template": template}, "tuning": {"mode": "Auto", "windowSeconds": 2, "workers": {"max": 2}}})
+        began = time.time()
         prometheus = Prometheus(system)
         started.append(prometheus)
         wait_until("Prometheus", 30, prometheus.is_ready)
@@ -119,7 +122,8 @@ def register(check, system, namespace, scrape):
             for panel, query in missing.items():
                 say(f"    {panel}: {query}")
             raise
-        say(f"    {len(list(catalog.panels()))} queries")
+        draw.draw(ask, {"namespace": watched.namespace, "job": watched.name}, began, time.time(), PAGES)
+        say(f"    {len(list(catalog.panels()))} queries; pictures: build/cluster-pages/dashboard-*.svg")
 
     @check("what is scraped passes promtool", needs=["dashboards_have_data"])
     def series_pass_promtool(run):
@@ -129,7 +133,12 @@ def register(check, system, namespace, scrape):
             done = subprocess.run([started[0].promtool, "check", "metrics"], input=scrape(pod, port), capture_output=True, text=True, check=False)
             expect(done.returncode == 0, f"{pod['metadata']['name']}: {done.stdout}{done.stderr}")
 
-    @check("alerts fire for a quota that is used up and an operator that is gone, and clear", needs=["dashboards_have_data"])
+    def leave(run):
+        watched.delete()
+        while started:
+            started.pop().end()
+
+    @check("alerts fire for a quota that is used up and an operator that is gone, and clear", needs=["dashboards_have_data"], long=leave)
     def alerts_fire_and_clear(run):
         prometheus = started[0]
 
@@ -154,5 +163,4 @@ def register(check, system, namespace, scrape):
         alert("AttuneOperatorAbsent", False, 60)
         alert("AttuneOperatorWithoutLeader", False, 30)
         watched.trains_on()
-        watched.delete()
-        started.pop().end()
+        leave(run)
