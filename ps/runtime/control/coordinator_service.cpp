@@ -85,6 +85,7 @@ class Connection final : public grpc::ServerBidiReactor<v1::NodeMessage, v1::Coo
 
   void OnReadDone(bool ok) override {
     if (!ok) return Close();
+    { const MutexLock lock(mutex_); }  // after the constructor, which may still run, and the read before
     StatusOr<Message> message = FromNodeMessage(incoming_);
     if (!message.ok()) {
       log::Warn("closed the stream of a node", {{"reason", message.status()}});
