@@ -22,7 +22,7 @@ class Planner {
     changed_.resize(shards_.size());
     for (const NodeId server : goal.servers) homes_[server] = copies_[server] = 0;
     for (size_t i = 0; i < shards_.size(); ++i) {
-      changed_[i] = shards_[i].next_backup != NodeId();
+      changed_[i] = shards_[i].next_backup != NodeId() ? 1 : 0;
       total_ += Weight(i);
       heaviest_ = std::max(heaviest_, Weight(i));
       ++shards_at_[shards_[i].home];

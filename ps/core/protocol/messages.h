@@ -52,7 +52,7 @@ class Message : public MessageVariant {
   ~Message();
 
   template <typename Kind>
-  requires internal::kIsKindOf<std::remove_cvref_t<Kind>, MessageVariant> Message(Kind&& message)
+  requires internal::kIsKindOf<std::remove_cvref_t<Kind>, MessageVariant> Message(Kind&& message)  // NOLINT
       : MessageVariant(std::forward<Kind>(message)) {}  // NOLINT(google-explicit-constructor): as the variant does
 };
 bool operator==(const Message& a, const Message& b);

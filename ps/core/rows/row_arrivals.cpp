@@ -26,7 +26,7 @@ void RowNode::On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs
   } else {
     withheld_.Add(number, {.to = from, .ack = ack}, awaited);
   }
-  Arrive(std::move(handover.rows), handover.records, now, out);
+  Arrive(handover.rows, handover.records, now, out);
 }
 
 void RowNode::Insert(const RowBatch& rows, const Records& records, RowOutputs& out) {
@@ -37,7 +37,7 @@ void RowNode::Insert(const RowBatch& rows, const Records& records, RowOutputs& o
 }
 
 // Rows have been inserted with their records: what waited for them.
-void RowNode::Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out) {
+void RowNode::Arrive(const RowBatch& rows, const Records& records, MonotonicTime now, RowOutputs& out) {
   for (size_t i = 0; i < rows.keys.size(); ++i) {
     const TableKey key{rows.table, rows.keys[i]};
     const uint16_t number = rows.move_numbers.empty() ? uint16_t{0} : rows.move_numbers[i];
@@ -81,7 +81,7 @@ void RowNode::On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutpu
     recovery_.Take(fetched);
     Insert(fetched.rows, fetched.records, out);
     installs_.CopyArrived(fetched.rows.table, fetched.rows.keys.view(), 0, out);
-    Arrive(std::move(fetched.rows), fetched.records, now, out);
+    Arrive(fetched.rows, fetched.records, now, out);
   }
   if (!fetched.last) return;
   if (fetched.all_but) {

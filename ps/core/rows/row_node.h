@@ -155,7 +155,7 @@ class RowNode {
   void On(NodeId from, const HandoverAck& ack, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out);
   void Insert(const RowBatch& rows, const Records& records, RowOutputs& out);
-  void Arrive(RowBatch rows, const Records& records, MonotonicTime now, RowOutputs& out);
+  void Arrive(const RowBatch& rows, const Records& records, MonotonicTime now, RowOutputs& out);
   void Resolve(MonotonicTime now, RowOutputs& out);
   void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
   void CheckJoins(RowOutputs& out);

@@ -68,14 +68,12 @@ class WithheldAcks {
   // A number, never 0, under which the requests can be remembered that an acknowledgement will wait for.
   uint64_t Reserve() { return next_++; }
   // `answers` > 0: how many have to come first.
-  void Add(uint64_t number, Ack ack, size_t answers) {
-    withheld_[number] = {.ack = std::move(ack), .answers = answers};
-  }
+  void Add(uint64_t number, Ack ack, size_t answers) { withheld_[number] = {.ack = ack, .answers = answers}; }
   // One of the answers has come. Returns the acknowledgement after the last of them.
   std::optional<Ack> Answered(uint64_t number) {
     const auto it = withheld_.find(number);
     if (it == withheld_.end() || --it->second.answers > 0) return std::nullopt;
-    Ack ack = std::move(it->second.ack);
+    const Ack ack = it->second.ack;
     withheld_.erase(it);
     return ack;
   }
