@@ -1,4 +1,5 @@
 // What the operator shows to Prometheus, made when it is asked for: series of a job exist exactly as long as the job.
+// What processes measure is exported by their sidecars (sidecar/metrics.h), under other names.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace attune::controller {
 
 struct JobMetrics {
   std::string name_space, name;
-  std::shared_ptr<const kube::Json> object = nullptr;  // for JobFamilies; none of them without it
+  std::shared_ptr<const kube::Json> object = nullptr;  // for what its status says; none of that without it
   std::optional<double> loss = std::nullopt;           // nothing: no window has one
   double samples_per_second = 0;
   // Pods that were asked to be resized and have not been given it yet, by what their machine says.

@@ -125,7 +125,7 @@ class Planner {
       const auto to = LightestHome(i);
       if (!to) continue;
       const NodeId copy = shards_[i].backup;
-      if (goal_.servers.size() == 2 && Wanted(copy) && homes_[copy] + Weight(i) < homes_[*to]) {
+      if (goal_.servers.size() == 2 && Wanted(copy) && homes_[copy] + Weight(i) <= homes_[*to]) {
         homes_[copy] += Weight(i);
         Copy(i, *to);
       } else {

@@ -27,7 +27,7 @@ scrape_configs:
   - {{job_name: attune-jobs, honor_labels: true, file_sd_configs: [{{files: [{place}/jobs.json], refresh_interval: 1s}}]}}
 """
 # Alerts wait for minutes, tests do not.
-PATIENCE = "2s"
+WAIT = "2s"
 EMPTY_IS_FINE = {"Changes of setting"}  # marks: there are none while nothing changes
 
 
@@ -57,7 +57,7 @@ class Prometheus:
     def __init__(self, system):
         self.place = pathlib.Path(tempfile.mkdtemp(prefix="attune-prometheus-"))
         self.system = system
-        (self.place / "alerts.yaml").write_text(re.sub(r"^( +for:) \w+$", rf"\1 {PATIENCE}", catalog.ALERTS.read_text(), flags=re.MULTILINE))
+        (self.place / "alerts.yaml").write_text(re.sub(r"^( +for:) \w+$", rf"\1 {WAIT}", catalog.ALERTS.read_text(), flags=re.MULTILINE))
         config = self.place / "prometheus.yaml"
         config.write_text(CONFIG.format(place=self.place))
         self.discover()
