@@ -120,8 +120,9 @@ void Throttled(const Json& job, const AddSample& add) {
   AddAt(job, {"status", "workers", "usage", "throttled"}, {{"role", "worker"}}, add);
 }
 
-void CheckpointTime(const Json& job, const AddSample& add) {
-  const Json& text = kube::At(job, {"status", "checkpoint", "time"});
+// As Unix time.
+void AddTimeAt(const Json& job, Path path, const AddSample& add) {
+  const Json& text = kube::At(job, path);
   const auto time = text.is_string() ? ParseRfc3339(text.get_ref<const std::string&>()) : std::nullopt;
   if (time) add({}, static_cast<double>(std::chrono::floor<std::chrono::seconds>(*time).time_since_epoch().count()));
 }
@@ -155,8 +156,14 @@ constexpr auto kFamilies = std::to_array<JobFamily>({
      }},
     {"attune_job_memory_use_ratio", false, "Memory of the fullest pod, as part of its limit.", MemoryUse},
     {"attune_job_throttled_ratio", false, "Part of the time that a limit of CPU held pods up, the mean.", Throttled},
+    {"attune_job_start_timestamp_seconds", false, "When the job began, Unix time.",
+     [](const Json& job, const AddSample& add) {
+       AddTimeAt(job, {"status", "startTime"}, add);
+     }},
     {"attune_job_checkpoint_timestamp_seconds", false, "When the newest checkpoint was complete, Unix time.",
-     CheckpointTime},
+     [](const Json& job, const AddSample& add) {
+       AddTimeAt(job, {"status", "checkpoint", "time"}, add);
+     }},
     {"attune_job_checkpoint_interval_seconds", false, "Time between regular checkpoints; absent: there are none.",
      CheckpointInterval},
     {"attune_job_restorations_total", true, "Times that rows went back to a checkpoint, or to their first values.",

@@ -10,8 +10,8 @@
 namespace attune::ps {
 namespace {
 
-// Of two servers that keep each other's copies none can take a home without a copy being given up for a while, in which
-// a loss costs rows. That is worth it only where one has so many times the mean.
+// Of two servers that keep each other's copies neither can take a home without a copy being given up for a while, in
+// which a loss costs rows. That is worth it only where one has so many times the mean.
 constexpr double kWorthACopy = 4.0 / 3;
 
 // Plans on a copy of the map: what is planned counts as done.

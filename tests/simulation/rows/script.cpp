@@ -22,7 +22,7 @@ void RowSimulation::MoveHome() {
   ShardMap next = *map_;
   next.version = next.version.Next();
   const std::vector<NodeId> servers = Members(Role::kServer);
-  // No server owns rows whose home is another, as where servers are on machines.
+  // As the coordinator does it: no server owns rows of a shard that is homed elsewhere when a home begins to move.
   const bool at_rest = p_.trades && std::ranges::all_of(servers, [this](NodeId server) {
                          return reports_.at(server).rows_to_come == 0 && At(server).rows->Report().rows_foreign == 0;
                        });

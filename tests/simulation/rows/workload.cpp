@@ -179,7 +179,7 @@ void RowSimulation::IssueLocalize() {
   NodeId to = members[random().Below(members.size())].node;
   if (p_.slow_spare && random().Chance(0.8)) to = random().Chance(0.5) ? SpareServer() : Members(Role::kWorker).front();
   if (!Alive(from) || !At(from).rows->map().formed()) return;
-  if (p_.trades && map_->Find(to)->role == Role::kServer) return;  // as where servers are on machines
+  if (p_.trades && map_->Find(to)->role == Role::kServer) return;  // only workers ask for rows
   std::vector<Key> keys;
   for (Key key = 1; key <= p_.keys; ++key) {
     if (random().Chance(0.6)) keys.push_back(key);

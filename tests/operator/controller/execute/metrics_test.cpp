@@ -61,6 +61,9 @@ attune_job_memory_use_ratio{job="a",namespace="default",role="server"} 0.75
 # HELP attune_job_throttled_ratio Part of the time that a limit of CPU held pods up, the mean.
 # TYPE attune_job_throttled_ratio gauge
 attune_job_throttled_ratio{job="a",namespace="default",role="worker"} 0.61
+# HELP attune_job_start_timestamp_seconds When the job began, Unix time.
+# TYPE attune_job_start_timestamp_seconds gauge
+attune_job_start_timestamp_seconds{job="a",namespace="default"} 1764284400
 # HELP attune_job_checkpoint_timestamp_seconds When the newest checkpoint was complete, Unix time.
 # TYPE attune_job_checkpoint_timestamp_seconds gauge
 attune_job_checkpoint_timestamp_seconds{job="a",namespace="default"} 1764288000
@@ -129,7 +132,7 @@ attune_telemetry_implausible_reports_total 16
 // Fields of another type than the kind has, and a condition that is not known, have no series.
 kube::Json Object() {
   return kube::Json::parse(R"({"status": {
-    "phase": "Running",
+    "phase": "Running", "startTime": "2025-11-27T23:00:00Z",
     "conditions": [{"type": "Ready", "status": "True"}, {"type": "Degraded", "status": "Unknown"},
                    {"type": "Reconfiguring", "status": "False"}, {"status": "True"}],
     "progress": {"fraction": 0.1, "remainingSeconds": 1500},
