@@ -129,10 +129,13 @@ TEST_F(AttuneProgram, ARunThatIsLeftByThreeInterruptsWasInterruptedAndIsNotLost)
 // Started with nohup: the shell that did so may end.
 TEST_F(AttuneProgram, AHangUpThatIsToBeIgnoredEndsNothing) {
   const auto before = std::signal(SIGHUP, SIG_IGN);
-  auto run = Start({"run", WriteJob("echo at work\nsleep 2\nfinish"), "--plain"});
+  const std::string heard = (directory_ / "heard").string();
+  auto run =
+      Start({"run", WriteJob("echo at work\nwhile ! [ -e " + heard + " ]; do sleep 0.1; done\nfinish"), "--plain"});
   std::signal(SIGHUP, before);
   ASSERT_TRUE(run->AwaitOutput("workers 2/2")) << run->AwaitEnd(std::chrono::seconds(1)).output;
   run->Signal(SIGHUP);
+  std::ofstream{heard};  // the workers have waited for it: what is shown every few seconds showed both of them
   const Outcome outcome = run->AwaitEnd(std::chrono::seconds(60));
   EXPECT_EQ(outcome.code, 0) << outcome.output;
   EXPECT_THAT(outcome.output, HasSubstr("toy succeeded after"));
