@@ -16,6 +16,7 @@ prometheus::ClientMetric Convert(const MetricInfo& info, const MetricValue& valu
   prometheus::ClientMetric metric;
   for (const auto& [name, text] : labels) metric.label.push_back({name, text});
   if (!value.percentile.empty()) metric.label.push_back({"percentile", std::string(value.percentile)});
+  if (!value.place.empty()) metric.label.push_back({"place", std::string(value.place)});
   if (!value.metric.empty()) metric.label.push_back({"metric", value.metric});
   (info.kind == MetricKind::kCounter ? metric.counter.value : metric.gauge.value) = value.value;
   return metric;

@@ -22,6 +22,11 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_worker_pace_wait_seconds_total", kCounter, "Time spent between steps, until the pace allowed the next."},
     {"attune_worker_pulled_keys_total", kCounter, "Keys pulled."},
     {"attune_worker_pushed_keys_total", kCounter, "Keys pushed."},
+    {"attune_worker_row_accesses_total", kCounter,
+     "Rows pulled, by where they were: owned by the worker, fetched ahead, waited for (fetched ahead, but late), "
+     "remote."},
+    {"attune_worker_late_intents_total", kCounter, "Rows announced for a step that had begun."},
+    {"attune_worker_refused_intents_total", kCounter, "Rows announced for which there was no room."},
     {"attune_worker_pushes_in_flight", kGauge, "Pushes not acknowledged at the end of the last window."},
     {"attune_worker_staleness_versions", kGauge,
      "Mean of the versions that a row had got between the worker's pull and its push, over the last window."},
@@ -93,6 +98,20 @@ void AddWorker(std::vector<MetricValue>& values, const v1::WindowReport& last, c
   values.push_back({"attune_worker_pace_wait_seconds_total", sums.pace_wait_seconds()});
   values.push_back({"attune_worker_pulled_keys_total", Number(sums.pulled_keys())});
   values.push_back({"attune_worker_pushed_keys_total", Number(sums.pushed_keys())});
+  const v1::RowAccesses& rows = sums.rows();
+  const auto add_rows = [&](std::string_view place, uint64_t count) {
+    values.push_back({.name = "attune_worker_row_accesses_total",
+                      .value = Number(count),
+                      .percentile = {},
+                      .metric = {},
+                      .place = place});
+  };
+  add_rows("owned", rows.owned());
+  add_rows("fetched", rows.fetched());
+  add_rows("waited", rows.waited());
+  add_rows("remote", rows.remote());
+  values.push_back({"attune_worker_late_intents_total", Number(rows.late())});
+  values.push_back({"attune_worker_refused_intents_total", Number(rows.refused())});
   values.push_back({"attune_worker_pushes_in_flight", Number(worker.pushes_in_flight())});
   if (worker.staleness_count() > 0) {
     values.push_back({"attune_worker_staleness_versions", worker.staleness_mean()});
@@ -170,6 +189,14 @@ void Metrics::ObserveWorker(const v1::WorkerWindow& window) {
   worker_sums_.set_pace_wait_seconds(worker_sums_.pace_wait_seconds() + window.pace_wait_seconds());
   worker_sums_.set_pulled_keys(worker_sums_.pulled_keys() + window.pulled_keys());
   worker_sums_.set_pushed_keys(worker_sums_.pushed_keys() + window.pushed_keys());
+  const v1::RowAccesses& rows = window.rows();
+  v1::RowAccesses& sums = *worker_sums_.mutable_rows();
+  sums.set_owned(sums.owned() + rows.owned());
+  sums.set_fetched(sums.fetched() + rows.fetched());
+  sums.set_waited(sums.waited() + rows.waited());
+  sums.set_remote(sums.remote() + rows.remote());
+  sums.set_late(sums.late() + rows.late());
+  sums.set_refused(sums.refused() + rows.refused());
 }
 
 void Metrics::ObserveServer(const v1::ServerWindow& window) {

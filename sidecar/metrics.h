@@ -30,6 +30,7 @@ struct MetricValue {
   double value = 0;
   std::string_view percentile;  // "50"; "" for none. The label quantile is for summaries alone
   std::string metric = {};      // the name that a program gave to a figure of the model; "" for none
+  std::string_view place = {};  // where a row was; "" for none
 };
 
 // The state of the sidecar itself.

@@ -93,6 +93,10 @@ struct Mutations {
   Mistake no_reissue{};                // a push is sent once
   Mistake ignore_pull_deadline{};      // a pull ends only when answered
   Mistake place_every_answer{};        // two answers may be received into the rows of a pull at one time
+  Mistake fetched_row_after_push{};    // a row that was fetched ahead is read after the worker has pushed to it
+  Mistake fetched_row_after_read{};    // one that was fetched ahead is read after a newer value of it
+  Mistake fetched_row_past_age{};      // however long ago it was asked for
+  Mistake fetched_row_before_floor{};  // although it was asked for before others had come near enough
   ChosenRowMutation row{};
   LinkMutations link;
 

@@ -83,7 +83,7 @@ class LocalSession final : public Session {
   ~LocalSession() override {
     for (const auto& [name, table] : tables_) World().rows[name] = table->store->row_count();
   }
-  StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options) override {
+  StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options, const ReadOptions&) override {
     auto& table = tables_[std::string(name)];
     table = std::make_shared<Table::State>();
     ASSIGN_OR_RETURN(table->store, TableStore::Create({std::string(name), options}));
@@ -112,6 +112,7 @@ class LocalSession final : public Session {
     World().losses.push_back(report.loss);
     return OkStatus();
   }
+  uint64_t steps_ahead() const override { return 1; }
   uint64_t clock() const override { return World().steps; }
   void SetSampleUnit(std::string_view) override {}
   void OfferThreads(const ThreadOffer& offer) override { World().threads_max = offer.most; }

@@ -21,9 +21,11 @@ void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) 
   SkipPause(now);
   std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
   AnswerSelf(now, out);
-  if (now < WakeAt()) return;
-  On(Timer{}, now, out);
-  AnswerSelf(now, out);
+  if (now >= WakeAt()) {
+    On(Timer{}, now, out);
+    AnswerSelf(now, out);
+  }
+  rows_.TakeFetches(now, out);
 }
 
 MonotonicTime WorkerCore::WakeAt() const {
@@ -261,8 +263,8 @@ void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
   rows_.SendWaitingPushes(now, out);
 }
 
-bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
-  return takes_calls() && rows_.PullHere(table, keys, rows);
+bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, MonotonicTime now) {
+  return takes_calls() && rows_.PullHere(table, keys, rows, steps_.point(), now);
 }
 
 std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {
@@ -270,8 +272,16 @@ std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> k
   return rows_.PushHere(table, keys, gradients, gate().clock());
 }
 
+void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
+  if (!Refuse(call.call, out)) rows_.Pull(call, steps_.point(), now, out);
+}
+
 void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (!Refuse(call.call, out)) rows_.Push(std::move(call), gate().clock(), now, out);
+  if (!Refuse(call.call, out)) rows_.Push(std::move(call), steps_.point(), now, out);
+}
+
+void WorkerCore::On(IntendCall call, MonotonicTime now, WorkerOutputs& out) {
+  if (takes_calls()) rows_.Intend(call, steps_.point(), now, out);
 }
 
 void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
@@ -325,6 +335,7 @@ void WorkerCore::CompleteJoin(WorkerOutputs& out) {
 void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
   const bool waits = call.call != CallId();
   if (waits ? Refuse(call.call, out) : !takes_calls()) return;
+  if (gate().in_step()) rows_.StepEnded(now);
   if (steps_.End(call.samples, call.loss, rows_.pushes()).report) SendHeartbeat(now, out);
   if (waits) calls_.OpenStep(call.call, call.deadline, "beginning step " + std::to_string(gate().clock()));
   BeginStep(now, out);
@@ -336,6 +347,7 @@ void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
   const WorkerSteps::Outcome outcome = steps_.TryBegin(rows_.pushes());
   if (outcome.report) SendHeartbeat(now, out);
   if (!outcome.begun) return;
+  rows_.StepBegan(steps_.point(), now, out);
   CompleteJoin(out);
   calls_.EndSteps(out);
 }

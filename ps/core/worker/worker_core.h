@@ -54,7 +54,7 @@ class WorkerCore {
   // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or
   // nullopt: not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have
   // been written.
-  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, MonotonicTime now);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
 
   // Of this node's data plane, as others reach it; empty: no process does. Before the first step.
@@ -89,6 +89,11 @@ class WorkerCore {
   // Of pushes to other nodes, since the last call: one row of a message is measured, where its version at the last pull
   // is known.
   Staleness TakeStaleness() { return rows_.TakeStaleness(); }
+  // Of rows that the program has pulled, since the last call.
+  RowAccesses TakeAccesses() { return rows_.TakeAccesses(); }
+  uint64_t steps_ahead() const { return rows_.announced().steps_ahead(); }
+  // PullHere and PushHere are worth a try.
+  bool MayBeHere() const { return rows_.MayBeHere(); }
 
  private:
   // Calls about rows, and those that wait for the coordinator. Those with a deadline end with a completion.
@@ -105,7 +110,9 @@ class WorkerCore {
       calls_.On(std::move(call), now, out);
     }
   }
+  void On(PullCall call, MonotonicTime now, WorkerOutputs& out);
   void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(IntendCall call, MonotonicTime now, WorkerOutputs& out);
   void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
   void On(StepCall call, MonotonicTime now, WorkerOutputs& out);

@@ -22,6 +22,7 @@
 #include "ps/core/protocol/node_inputs.h"
 #include "ps/core/protocol/shard_map.h"
 #include "ps/store/table_store.h"
+#include "ps/types/access.h"
 #include "ps/types/localize_result.h"
 
 namespace attune::ps {
@@ -44,6 +45,9 @@ struct WorkerOptions {
   std::function<std::shared_ptr<void>(NodeId to, size_t bytes)> row_memory;
   uint64_t row_bytes_max = 0;  // rows owned here may take so much, with state and index; more stay where they are
   size_t locations_max = kLocationsMax;
+  size_t intents_max = kIntentsMax;
+  size_t fetched_bytes_max = kFetchedBytesMax;
+  Duration fetch_timeout = std::chrono::seconds(30);
   LinkOptions link;  // to others that may hold rows
   Mutations mutations;
 };
@@ -70,6 +74,14 @@ struct PullCall {
 // The program gives a pull up: it ends with Cancelled. No completion of its own.
 struct CancelPull {
   CallId call;
+};
+// Steps [begin, end) of the program touch these rows (Table::Intend). No completion.
+struct IntendCall {
+  TableId table;
+  std::vector<Key> keys;        // may repeat
+  uint64_t begin = 0, end = 0;  // begin < end
+  Access access = Access::kReadWrite;
+  Duration age_max{};  // ReadOptions::replica_age_max
 };
 struct PushCall {
   CallId call;
@@ -145,9 +157,10 @@ struct RowsRevoked {
   RequestId request;
 };
 
-using WorkerInput = std::variant<JoinCall, OpenTableCall, PullCall, CancelPull, PushCall, OpenDataSetCall, LeaseCall,
-                                 AdvanceLease, EndLease, ReportMetricCall, StepCall, FlushCall, SaveCall, LocalizeCall,
-                                 LeaveCall, Received, PeerConnected, PeerDisconnected, RowsRevoked, Timer>;
+using WorkerInput =
+    std::variant<JoinCall, OpenTableCall, PullCall, CancelPull, IntendCall, PushCall, OpenDataSetCall, LeaseCall,
+                 AdvanceLease, EndLease, ReportMetricCall, StepCall, FlushCall, SaveCall, LocalizeCall, LeaveCall,
+                 Received, PeerConnected, PeerDisconnected, RowsRevoked, Timer>;
 
 // --- outputs
 

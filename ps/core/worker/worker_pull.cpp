@@ -7,7 +7,7 @@
 
 namespace attune::ps {
 
-void WorkerRows::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
+void WorkerRows::Pull(const PullCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   const auto refuse = [&](StatusCode code, const std::string& text) {
     out.completions.push_back({.call = call.call, .status = Error(code, "pull refused: " + text), .result = {}});
   };
@@ -33,16 +33,42 @@ void WorkerRows::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
     return;
   }
 
-  routes_.Group(call.table, call.keys.view(), cluster_, hints_.owners(), own_.StoreOf(call.table));
   pulls_.Begin(call);
   WakeBy(call.deadline);
+  if (prefetched_.empty()) {
+    PullAll(call, dim, now, out);
+  } else {
+    PullSome(call, dim, TakeFetched(call, at, now), now, out);
+  }
+  pulls_.Added(call.call, out.completions);
+}
+
+void WorkerRows::PullAll(const PullCall& call, uint32_t dim, MonotonicTime now, WorkerOutputs& out) {
+  const size_t chunk = KeysPerMessage(dim);
+  routes_.Group(call.table, call.keys.view(), cluster_, hints_.owners(), own_.StoreOf(call.table));
   for (size_t route = 0; route < routes_.routes().size(); ++route) {
     const std::span<const uint32_t> places = routes_.PlacesOf(route);
     for (size_t at = 0; at < places.size(); at += chunk) {
       PullPart(call, dim, routes_.routes()[route], places.subspan(at, std::min(chunk, places.size() - at)), now, out);
     }
   }
-  pulls_.Added(call.call, out.completions);
+}
+
+void WorkerRows::PullSome(const PullCall& call, uint32_t dim, std::span<const uint32_t> of, MonotonicTime now,
+                          WorkerOutputs& out) {
+  const size_t chunk = KeysPerMessage(dim);
+  std::vector<Key> keys;
+  for (const uint32_t place : of) keys.push_back(call.keys[place]);
+  routes_.Group(call.table, keys, cluster_, hints_.owners(), own_.StoreOf(call.table));
+  std::vector<uint32_t> places;
+  for (size_t route = 0; route < routes_.routes().size(); ++route) {
+    places.clear();
+    for (const uint32_t place : routes_.PlacesOf(route)) places.push_back(of[place]);
+    for (size_t at = 0; at < places.size(); at += chunk) {
+      const size_t count = std::min(chunk, places.size() - at);
+      PullPart(call, dim, routes_.routes()[route], std::span(places).subspan(at, count), now, out);
+    }
+  }
 }
 
 void WorkerRows::On(CancelPull call, MonotonicTime, WorkerOutputs& out) {
@@ -59,8 +85,10 @@ void WorkerRows::PullPart(const PullCall& call, uint32_t dim, NodeId to, std::sp
   if (!options_.mutations.pull_without_after) pushes_.FindOpenOf(call.table, part.keys.view(), part.after);
   if (const TableStore* const store = own_.StoreOf(call.table);
       to == cluster_.self() && store != nullptr && part.after.empty() && pulls_.TakeFrom(*store, part)) {
+    accesses_.owned += places.size();
     return;
   }
+  if (!PrefetchedRows::IsFetch(call.call)) accesses_.remote += places.size();
   WakeBy(pulls_.Add(std::move(part), PullSender(now), PullsTo(now, out)));
 }
 
@@ -73,14 +101,18 @@ void WorkerRows::Send(NodeId to, Message message, MonotonicTime now, WorkerOutpu
   out.send.push_back({.to = to, .message = std::move(message)});
 }
 
-bool WorkerRows::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
+bool WorkerRows::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
+                          MonotonicTime now) {
+  if (!prefetched_.empty()) return PullNear(table, keys, rows, at, now);
   const TableStore* const store = own_.StoreOf(table);
   if (store == nullptr || keys.size() > kKeysPerCallMax) return false;
   if (rows.size() != keys.size() * store->spec().options.dim) return false;
   if (!options_.mutations.pull_without_after && pushes_.AnyOpenOf(table, keys)) {
     return false;  // own pushes that are still on their way belong in the row first
   }
-  return store->PullIfPresent(keys, rows);
+  if (!store->PullIfPresent(keys, rows)) return false;
+  accesses_.owned += keys.size();
+  return true;
 }
 
 std::span<float> WorkerRows::PlaceOf(NodeId from, RequestId request, size_t values) {
@@ -94,6 +126,7 @@ void WorkerRows::On(RowsRevoked input, MonotonicTime now, WorkerOutputs& out) {
 bool WorkerRows::OnMessage(NodeId from, PullReply&& message, MonotonicTime, WorkerOutputs& out) {
   if (const auto answered = pulls_.Take(from, message, cluster_.map(), out)) {
     hints_.LearnFrom(message, from, answered->table, answered->keys.view(), cluster_);
+    if (!PrefetchedRows::IsFetch(answered->call)) ReadOtherwise(answered->table, answered->keys.view());
   }
   return false;
 }

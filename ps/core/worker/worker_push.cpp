@@ -12,7 +12,7 @@ size_t WorkerRows::KeysPerMessage(uint32_t dim) const {
   return std::max<size_t>(1, std::min({options_.keys_per_message_max, kKeysPerMessageMax, kFloatsPerMessageMax / dim}));
 }
 
-void WorkerRows::Push(PushCall call, uint64_t step, MonotonicTime now, WorkerOutputs& out) {
+void WorkerRows::Push(PushCall call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   const auto refuse = [&](StatusCode code, const std::string& text) {
     out.completions.push_back({.call = call.call, .status = Error(code, "push refused: " + text), .result = {}});
   };
@@ -40,13 +40,15 @@ void WorkerRows::Push(PushCall call, uint64_t step, MonotonicTime now, WorkerOut
   UniqueKeys::Gradients gradients =
       unique_.Sum({.keys = std::move(call.keys), .values = std::move(call.gradients)}, dim);
   routes_.Group(call.table, gradients.keys.view(), cluster_, hints_.owners(), own_.StoreOf(call.table));
+  std::vector<Key> again = PushedTo(call.table, gradients.keys.view(), at);
   pushes_.Add({.call = call.call,
                .deadline = call.deadline,
                .table = call.table,
-               .step = step,
+               .step = at.step,
                .gradients = {std::move(gradients), dim, routes_, cluster_.homes_version()}});
   WakeBy(call.deadline);
   SendWaitingPushes(now, out);
+  if (!again.empty()) Fetch(call.table, std::move(again), at, now, out);
 }
 
 void WorkerRows::SendWaitingPushes(MonotonicTime now, WorkerOutputs& out) {
@@ -122,6 +124,7 @@ std::optional<Status> WorkerRows::PushHere(TableId table, std::span<const Key> k
   if (!unique_.AreUnique(keys)) return std::nullopt;  // to be summed first
   const auto pushed = store->PushIfPresent(keys, gradients, {.step = step});
   if (!pushed) return std::nullopt;
+  ReadOtherwise(table, keys);
   return pushed->ok() ? OkStatus() : Annotate(pushed->status(), "push to this worker");
 }
 

@@ -20,7 +20,11 @@ WorkerRows::WorkerRows(const WorkerOptions& options, ClusterView& cluster, const
               .resend_after_max = options.reissue_after_max,
               .place_every_answer = options.mutations.place_every_answer,
               .ignore_deadline = options.mutations.ignore_pull_deadline}),
-      hints_(options.locations_max) {}
+      hints_(options.locations_max),
+      announced_(options.intents_max),
+      prefetched_({.bytes_max = options.fetched_bytes_max,
+                   .past_age = options.mutations.fetched_row_past_age,
+                   .before_floor = options.mutations.fetched_row_before_floor}) {}
 
 bool WorkerRows::Localize(const LocalizeCall& call, MonotonicTime now, WorkerOutputs& out) {
   const auto refuse = [&](StatusCode code, const std::string& text) {
@@ -65,6 +69,7 @@ void WorkerRows::Reissue(MonotonicTime now, WorkerOutputs& out) {
   pushes_.ForEachInFlight([&](const PushWindow::Push& push) { SendOpenKeys(push, {}, now, out); });
   pulls_.SendAll(PullSender(now), PullsTo(now, out));
   own_.Relocalize(now, out);
+  prefetched_.DropAll();  // rows may continue from copies or from a checkpoint
 }
 
 // --- time and ends

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "ps/core/intent/step_point.h"
 #include "ps/core/membership/cluster_view.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/messages.h"
@@ -46,6 +47,9 @@ class WorkerSteps {
   // Why the next step has not begun. `fenced`: the liveness lease has run out.
   std::string WhatHolds(const ClusterView& cluster, bool fenced) const;
   uint64_t ended() const { return log_.steps(); }
+  StepPoint point() const {
+    return {.clock = ended(), .step = gate_.clock(), .mode = gate_.ModeAt(gate_.clock()), .floor = gate_.state().floor};
+  }
   const StepGate& gate() const { return gate_; }
 
  private:

@@ -39,6 +39,13 @@ DataLeaseRange::Iterator DataLeaseRange::begin() {
   return Iterator(state_.get());
 }
 
+std::optional<LeaseAhead> DataLeaseRange::Ahead() const {
+  const std::shared_ptr<Future::State>& ahead = state_->ahead;
+  if (ahead == nullptr || !ahead->done() || !ahead->status.ok()) return std::nullopt;
+  const auto& lease = std::get<LeaseResult>(ahead->result);
+  return LeaseAhead{.epoch = lease.epoch, .begin = lease.begin, .end = lease.end};
+}
+
 DataLeaseRange::State::~State() {
   if (current_state != nullptr) EndCurrent(current_state->position);
   ReturnAhead();

@@ -79,7 +79,7 @@ class WorkerSession final : public Session {
     return OkStatus();
   }
 
-  StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options) override {
+  StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options, const ReadOptions& reads) override {
     TableSpec spec{.name = std::string(name), .options = options};
     RETURN_IF_ERROR(Validate(spec));
     const auto opened = runtime_->Submit(OpenTableCall{.spec = std::move(spec)}, options_.call_timeout);
@@ -91,6 +91,7 @@ class WorkerSession final : public Session {
     state->name = name;
     state->dim = options.dim;
     state->call_timeout = options_.call_timeout;
+    state->replica_age_max = reads.replica_age_max;
     state->pushes_in_flight_max = options_.pushes_in_flight_max;
     return Table(std::move(state));
   }
@@ -118,6 +119,7 @@ class WorkerSession final : public Session {
   }
 
   uint64_t clock() const override { return runtime_->clock(); }
+  uint64_t steps_ahead() const override { return runtime_->steps_ahead(); }
   void SetSampleUnit(std::string_view unit) override { runtime_->meter()->SetSampleUnit(unit); }
 
   void OfferThreads(const ThreadOffer& offer) override { runtime_->meter()->OfferThreads(offer.initial, offer.most); }
@@ -195,6 +197,7 @@ class WorkerSession final : public Session {
                worker.set_clock(runtime->clock());
                worker.set_pushes_in_flight(static_cast<uint32_t>(runtime->open_pushes()));
                Fill(runtime->TakeStaleness(), &worker);
+               Fill(runtime->TakeAccesses(), &worker);
                worker.set_coordinator_silent_seconds(std::max(0.0, Seconds(runtime->CoordinatorSilence(now))));
                return report;
              },

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
+
+#include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 namespace {
@@ -125,6 +128,34 @@ Status Table::Push(std::span<const Key> keys, std::span<const float> gradients) 
     return state_->Named(std::move(*pushed));
   }
   return state_->Named(PushRemote(keys, gradients).Wait());
+}
+
+Status Table::Intend(std::span<const Key> keys, uint64_t begin, uint64_t end, Access access) const {
+  const auto refuse = [&](StatusCode code, const std::string& text) {
+    return Error(code, "announcing rows of table '" + state_->name + "': " + text);
+  };
+  if (begin >= end) {
+    return refuse(StatusCode::kInvalidArgument, "steps [" + std::to_string(begin) + ", " + std::to_string(end) +
+                                                    ") are none; the end is the step after the last one");
+  }
+  if (end > kNumberMax) {
+    return refuse(StatusCode::kInvalidArgument,
+                  "step " + std::to_string(end) + " is beyond what a job counts; count from Session::clock()");
+  }
+  if (keys.size() > kKeysPerCallMax) {
+    return refuse(StatusCode::kInvalidArgument, std::to_string(keys.size()) + " keys in one call, at most " +
+                                                    std::to_string(kKeysPerCallMax) +
+                                                    " are allowed; announce them in pieces");
+  }
+  WorkerRuntime& runtime = *state_->runtime;
+  if (Status status = runtime.status(); !status.ok()) return state_->Named(std::move(status));
+  runtime.Submit(IntendCall{.table = state_->id,
+                            .keys = {keys.begin(), keys.end()},
+                            .begin = begin,
+                            .end = end,
+                            .access = access,
+                            .age_max = state_->replica_age_max});
+  return OkStatus();
 }
 
 LocalizeFuture Table::Localize(std::span<const Key> keys) const {

@@ -16,6 +16,7 @@ struct Table::State {
   uint32_t dim = 0;
   Duration call_timeout{};
   uint32_t pushes_in_flight_max = 0;
+  Duration replica_age_max{};
 
   // An error of a call on this table says so.
   Status Named(Status status) const { return status.ok() ? status : Annotate(status, "table '" + name + "'"); }

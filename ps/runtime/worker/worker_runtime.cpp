@@ -112,7 +112,7 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
 
 bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
   const MutexLock lock(mutex_);
-  return !stopped_ && core_.PullHere(table, keys, rows);
+  return !stopped_ && core_.MayBeHere() && core_.PullHere(table, keys, rows, time_.Now());
 }
 
 std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key> keys,
@@ -286,6 +286,16 @@ Status WorkerRuntime::status() const {
 uint64_t WorkerRuntime::clock() const {
   const MutexLock lock(mutex_);
   return core_.steps();
+}
+
+uint64_t WorkerRuntime::steps_ahead() const {
+  const MutexLock lock(mutex_);
+  return core_.steps_ahead();
+}
+
+RowAccesses WorkerRuntime::TakeAccesses() {
+  const MutexLock lock(mutex_);
+  return core_.TakeAccesses();
 }
 
 Staleness WorkerRuntime::TakeStaleness() {

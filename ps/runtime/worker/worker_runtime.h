@@ -82,7 +82,9 @@ class WorkerRuntime {
 
   Status status() const;
   uint64_t clock() const;
+  uint64_t steps_ahead() const;
   Staleness TakeStaleness();
+  RowAccesses TakeAccesses();
   size_t open_pushes() const;
   Duration CoordinatorSilence(MonotonicTime now) const;  // WorkerCore's
   // Why the coordinator cannot be reached, for messages; OK while it can.

@@ -29,6 +29,16 @@ void Fill(const WorkerWindowSummary& from, v1::WorkerWindow* to) {
   to->set_loss_count(from.loss_count);
 }
 
+void Fill(const RowAccesses& from, v1::WorkerWindow* to) {
+  v1::RowAccesses& rows = *to->mutable_rows();
+  rows.set_owned(from.owned);
+  rows.set_fetched(from.fetched);
+  rows.set_waited(from.waited);
+  rows.set_remote(from.remote);
+  rows.set_late(from.late);
+  rows.set_refused(from.refused);
+}
+
 void Fill(const Staleness& from, v1::WorkerWindow* to) {
   if (from.pushes == 0) return;
   to->set_staleness_mean(static_cast<double>(from.sum) / static_cast<double>(from.pushes));

@@ -46,6 +46,16 @@ TEST_F(ScalingRun, TheCountingExampleCountsEveryNumberOnce) {
   EXPECT_EQ(result.value("reprocessedItems", -1), 0);
 }
 
+// Items of the next lease are prepared, and their rows announced, before the worker has it; it may drain before that.
+TEST_F(ScalingRun, TheLookAheadExampleCountsEveryNumberOnce) {
+  constexpr uint64_t kNumbers = 10'000'000, kEpochs = 5;
+  Start(ATTUNE_AHEAD, "\"" + std::to_string(kNumbers) + "\"", kEpochs);
+  ScaleUpAndDown();
+  const Json result = AwaitResult();
+  EXPECT_EQ(Metric(result, "counted"), static_cast<double>(kNumbers * kEpochs));
+  EXPECT_EQ(result.value("reprocessedItems", -1), 0);
+}
+
 TEST_F(ScalingRun, TheLoopOfTheReadmeCountsEveryExampleOnce) {
   constexpr uint64_t kExamples = 1'000'000,
                      kEpochs = 16;  // as in readme_worker.cpp; a row counts to 2^24, which is a little more

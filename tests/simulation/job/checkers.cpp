@@ -34,6 +34,16 @@ void JobSimulation::CheckPull(Worker& worker, const PullCheck& pull) {
       // After a crash a row continues from its copy: others' pushes that were acknowledged to no worker come once more.
       const bool may_fall = (any_server_died_ || any_owner_died_) && column != worker.column();
       if (value < before && !may_fall) Violation(text("VersionsRise: less than was seen before", before));
+      const auto needed = [&](const auto& bounds) {
+        const auto bound = bounds.find({key, column});
+        return bound == bounds.end() ? 0 : bound->second;
+      };
+      if (value < needed(pull.needed_by_pace) && !may_fall) {
+        Violation(text("FloorKept: a push of a step that the pace waits for is missing", needed(pull.needed_by_pace)));
+      }
+      if (value < needed(pull.needed_by_age) && !may_fall) {
+        Violation(text("AgeKept: less than there was so long ago", needed(pull.needed_by_age)));
+      }
       double& seen = worker.seen[pull.table.value()][{key, column}];
       seen = std::max(seen, value);
     }

@@ -41,7 +41,11 @@ Suite JobSuite() {
                       {"24", "two answers received in one place", {.place_every_answer = true}, "OneWriter"},
                       {"25", "members that do not reach each other both stay", {.links_not_watched = true}},
                       {"26", "finished with closing work open", {.closing_not_awaited = true}, "ClosingWork"},
-                      {"27", "a copy on the machine of its home", {.copies_on_any_machine = true}}}};
+                      {"27", "a copy on the machine of its home", {.copies_on_any_machine = true}},
+                      {"28", "fetched row read after an own push", {.fetched_row_after_push = true}, "OwnPushes"},
+                      {"29", "fetched row read after a newer one", {.fetched_row_after_read = true}, "VersionsRise"},
+                      {"30", "fetched row read past its age", {.fetched_row_past_age = true}, "AgeKept"},
+                      {"31", "fetched row read before the floor", {.fetched_row_before_floor = true}, "FloorKept"}}};
 }
 
 }  // namespace attune::ps::simulation

@@ -9,6 +9,8 @@
 //                  through
 //   OwnPushes      a pull shows every push of its worker issued before it
 //   VersionsRise   what a worker sees of a row never falls from one pull to a later one
+//   AgeKept        a pull shows what had been acknowledged as long ago as a row that was fetched ahead may be old
+//   FloorKept      a pull in step c shows every push of the steps that all workers had to end before c began
 //   EveryCallEnds  each call completes exactly once, by its deadline; the job finishes (where a message takes more than
 //                  a second: once the network is good)
 //   StateTravels   optimizer state is that of the same pushes as the row's values

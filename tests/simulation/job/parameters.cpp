@@ -8,6 +8,13 @@
 namespace attune::ps::simulation {
 
 // With draws of its own, so that all else of a seed is what it is without.
+void JobParameters::DrawAnnounced(uint64_t seed_of_announced) {
+  Random random(SplitMix64(seed_of_announced));
+  if (!random.Chance(0.4)) return;
+  announce_ahead = 1 + static_cast<uint32_t>(random.Below(6));
+  age_milliseconds_max = random.Chance(0.5) ? 20 + random.Below(200) : 1000;
+}
+
 void JobParameters::DrawClosing(uint64_t seed_of_closing) {
   Random closing(SplitMix64(seed_of_closing));
   closing_items = closing.Chance(0.4) ? 1 + closing.Below(3) : 0;
@@ -40,6 +47,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.localize_chance = p.delay_milliseconds_max < 100 && rows.Chance(0.4) ? rows.Uniform() * 0.6 : 0;
   p.rows_per_worker_max = rows.Chance(0.2) ? 1 + rows.Below(20) : 0;
   p.DrawClosing(seed ^ 0xc105e);
+  p.DrawAnnounced(seed ^ 0xa77);
   if (random.Chance(0.3)) return p;  // a calm network and no changes
   p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.2 : 0;
   p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.02 : 0;
@@ -101,6 +109,7 @@ std::string ToString(const JobParameters& p) {
        << " checkpoints=" << p.checkpoints << " crash_of_all=" << p.crash_of_all
        << " localize_chance=" << p.localize_chance << " rows_per_worker_max=" << p.rows_per_worker_max
        << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance
+       << " announce_ahead=" << p.announce_ahead << " age_milliseconds_max=" << p.age_milliseconds_max
        << " closing_items=" << p.closing_items << " closing_failure_chance=" << p.closing_failure_chance;
   return text.str();
 }

@@ -40,10 +40,13 @@ struct JobParameters {
   double full_disk_chance = 0;        // of a write
   double localize_chance = 0;         // of a worker that fetches rows, per batch
   uint64_t rows_per_worker_max = 0;   // that it has memory for; 0: any number
+  uint32_t announce_ahead = 0;        // steps whose pulls a worker announces before; 0: none
+  uint64_t age_milliseconds_max = 0;  // of a row that was fetched for that
   uint64_t closing_items = 0;         // of the data set for the closing work; 0: there is none
   double closing_failure_chance = 0;  // of a worker at one of them: it dies, or gives up
 
   void DrawClosing(uint64_t seed_of_closing);
+  void DrawAnnounced(uint64_t seed_of_announced);
 
   // A message takes more than a second: much of what is begun does not end before the next fault, and how far a job
   // gets is chance. It must be safe all the same, and finish once the network is good.

@@ -108,7 +108,10 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
 void JobSimulation::Acknowledged(Worker& worker, const PushCheck& push) {
   const auto table = push.table.value();
   for (const auto& [key, sum] : push.added) {
-    accounts_[table].sure[{key, worker.column()}] += sum;
+    Account& account = accounts_[table];
+    const std::pair place{key, worker.column()};
+    account.by_time[place][now()] = account.sure[place] += sum;
+    account.by_step[place][push.step] += sum;
     worker.counted[table][key] += sum;
   }
 }
@@ -205,8 +208,7 @@ void JobSimulation::WorkOnBatch(size_t index) {
     items_.Processed(worker.lease.epoch, worker.position);
     items.push_back(worker.position);
   }
-  std::vector<Key> keys(1 + random().Below(parameters_.keys_per_call_max));
-  for (Key& key : keys) key = random().Below(1 + random().Below(parameters_.keys));  // skewed
+  std::vector<Key> keys = DrawKeys();
   worker.waiting_for_pull = true;
   if (parameters_.localize_chance > 0 && random().Chance(parameters_.localize_chance)) Localize(index);
   Push(index, worker.items_table, items);
@@ -214,17 +216,49 @@ void JobSimulation::WorkOnBatch(size_t index) {
   keys.push_back(random().Below(parameters_.keys));
   if (random().Chance(0.2)) items.push_back(items.front());  // keys of a pull may repeat
   const bool rows = random().Chance(0.8);
+  if (parameters_.announce_ahead > 0) {
+    Announce(index);
+    if (const auto announced = worker.announced.extract(worker.core->steps())) keys = announced.mapped();
+  }
   if (worker.fate == Fate::kRunning) {
     StepWorker(index, AdvanceLease{.lease = worker.lease.lease, .position = worker.position});
   }
   if (worker.fate == Fate::kRunning) Pull(index, rows ? worker.rows_table : worker.items_table, rows ? keys : items);
+  // Another thread of the program may announce while this one waits.
+  if (parameters_.announce_ahead > 0 && random().Chance(0.5)) {
+    After(FromMilliseconds(random().Uniform() * 2 * parameters_.delay_milliseconds_max),
+          [this, index] { Announce(index); });
+  }
+}
+
+std::vector<Key> JobSimulation::DrawKeys() {
+  std::vector<Key> keys(1 + random().Below(parameters_.keys_per_call_max));
+  for (Key& key : keys) key = random().Below(1 + random().Below(parameters_.keys));  // skewed
+  return keys;
+}
+
+// What the next steps are going to pull, now and then too late or never used.
+void JobSimulation::Announce(size_t index) {
+  Worker& worker = *workers_[index];
+  if (worker.at != Worker::At::kWork) return;
+  const uint64_t clock = worker.core->steps();
+  for (uint64_t step = clock + 1; step <= clock + parameters_.announce_ahead; ++step) {
+    if (worker.fate != Fate::kRunning || worker.announced.contains(step) || random().Chance(0.2)) continue;
+    const std::vector<Key>& keys = worker.announced[step] = DrawKeys();
+    StepWorker(index, IntendCall{.table = worker.rows_table,
+                                 .keys = keys,
+                                 .begin = step,
+                                 .end = step + 1 + random().Below(3),
+                                 .access = Access::kReadWrite,
+                                 .age_max = std::chrono::milliseconds(parameters_.age_milliseconds_max)});
+  }
 }
 
 void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& keys) {
   Worker& worker = *workers_[index];
   if (worker.fate != Fate::kRunning) return;
   std::vector<float> gradients(keys.size() * kColumns, 0.0F);
-  PushCheck check{.table = table, .added = {}};
+  PushCheck check{.table = table, .step = worker.core->gate().clock(), .added = {}};
   for (size_t i = 0; i < keys.size(); ++i) {
     gradients[i * kColumns + worker.column()] = 1;
     check.added[keys[i]] += 1;
@@ -236,7 +270,7 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
                      .item = worker.batch_begin,
                      .table = table.value(),
                      .added = check.added});
-  if (worker.core->rows().HoldsForeignRows()) {  // as the runtime does
+  if (worker.core->MayBeHere()) {  // as the runtime does
     const std::optional<Status> pushed = worker.core->PushHere(table, keys, gradients);
     if (pushed) {
       Count("pushes in place");
@@ -264,7 +298,8 @@ void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& ke
       check.seen_before[{key, column}] = worker.seen[table.value()][{key, column}];
     }
   }
-  if (worker.core->rows().HoldsForeignRows() && worker.core->PullHere(table, keys, check.rows)) {
+  NoteWhatMustBeSeen(worker, check);
+  if (worker.core->MayBeHere() && worker.core->PullHere(table, keys, check.rows, now())) {
     Count("pulls in place");
     CheckPull(worker, check);
     return EndStepSoon(index);
@@ -273,6 +308,23 @@ void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& ke
   const CallId call = NewCall(worker, "pull", deadline);
   PullCheck& open = worker.pulls[call] = std::move(check);
   StepWorker(index, PullCall{.call = call, .deadline = deadline, .table = table, .keys = keys, .rows = open.rows});
+}
+
+void JobSimulation::NoteWhatMustBeSeen(const Worker& worker, PullCheck& pull) {
+  const StepGate& gate = worker.core->gate();
+  const uint64_t floor = gate.ModeAt(gate.clock()).FloorNeeded(gate.clock());
+  const MonotonicTime then = now() - std::chrono::milliseconds(parameters_.age_milliseconds_max);
+  const Account& account = accounts_[pull.table.value()];
+  for (const auto& [place, seen] : pull.seen_before) {
+    if (const auto steps = account.by_step.find(place); steps != account.by_step.end()) {
+      for (auto step = steps->second.begin(); step != steps->second.lower_bound(floor); ++step)
+        pull.needed_by_pace[place] += step->second;
+    }
+    if (const auto times = account.by_time.find(place); times != account.by_time.end()) {
+      if (const auto after = times->second.upper_bound(then); after != times->second.begin())
+        pull.needed_by_age[place] = std::prev(after)->second;
+    }
+  }
 }
 
 void JobSimulation::Localize(size_t index) {

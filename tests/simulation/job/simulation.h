@@ -36,6 +36,9 @@ constexpr uint32_t kTables = 2;              // "rows", by chance, and "items", 
 struct Account {
   std::map<std::pair<Key, uint32_t>, double> issued;  // all pushes ever issued
   std::map<std::pair<Key, uint32_t>, double> sure;    // at least this much must be there at the end
+  // Of what is sure: what each step has added, and how much it was at which time.
+  std::map<std::pair<Key, uint32_t>, std::map<uint64_t, double>> by_step;
+  std::map<std::pair<Key, uint32_t>, std::map<MonotonicTime, double>> by_time;
 };
 
 class JobSimulation : public World {
@@ -76,9 +79,12 @@ class JobSimulation : public World {
     std::vector<float> rows;
     std::map<Key, double> own_before;  // own column
     std::map<std::pair<Key, uint32_t>, double> seen_before;
+    std::map<std::pair<Key, uint32_t>, double> needed_by_pace;  // what steps below the floor that it needs have added
+    std::map<std::pair<Key, uint32_t>, double> needed_by_age;   // what was there as long ago as a row may be old
   };
   struct PushCheck {
     TableId table;
+    uint64_t step = 0;
     std::map<Key, double> added;
   };
   struct CallCheck {
@@ -125,6 +131,7 @@ class JobSimulation : public World {
     bool gave_up = false;  // its closing work; it leaves in order and ends with an error
     uint64_t position = 0, batch_begin = 0;
     bool waiting_for_pull = false;
+    std::map<uint64_t, std::vector<Key>> announced;  // what is pulled in a step, by Session::clock()
     uint32_t column() const { return process % kColumns; }
   };
 
@@ -246,6 +253,9 @@ class JobSimulation : public World {
   void WorkOnBatch(size_t worker);
   void Push(size_t worker, TableId table, const std::vector<Key>& keys);
   void Pull(size_t worker, TableId table, const std::vector<Key>& keys);
+  std::vector<Key> DrawKeys();
+  void Announce(size_t worker);
+  void NoteWhatMustBeSeen(const Worker& worker, PullCheck& pull);
   void Localize(size_t worker);
   void Acknowledged(Worker& worker, const PushCheck& push);
   void EndStepSoon(size_t worker);

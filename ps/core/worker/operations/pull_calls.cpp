@@ -21,8 +21,20 @@ bool AreOf(size_t keys, const Positions& positions) {
 
 // --- calls
 
-void PullCalls::Begin(const PullCall& call) {
-  calls_[call.call] = {.deadline = call.deadline, .rows = call.rows, .messages = {}};
+void PullCalls::Begin(const PullCall& call, bool in_place) {
+  calls_[call.call] = {.deadline = call.deadline, .rows = call.rows, .messages = {}, .in_place = in_place};
+}
+
+void PullCalls::Fill(CallId call, uint32_t place, std::span<const float> row, std::vector<Completion>& completions) {
+  const auto it = calls_.find(call);
+  if (it == calls_.end()) return;
+  std::ranges::copy(row, &it->second.rows[place * row.size()]);
+  Release(call, completions);
+}
+
+void PullCalls::Release(CallId call, std::vector<Completion>& completions) {
+  const auto it = calls_.find(call);
+  if (it != calls_.end() && --it->second.open == 0) End(call, OkStatus(), completions);
 }
 
 bool PullCalls::TakeFrom(const TableStore& store, const Part& part) {
@@ -147,7 +159,7 @@ std::optional<PullCalls::Answered> PullCalls::Take(NodeId from, PullReply& reply
     const size_t place = open.places[reply.positions.At(i)];
     std::copy_n(reply.rows.data() + i * open.dim, open.dim, &call.rows[place * open.dim]);
   }
-  Answered answered{.table = open.table, .keys = open.keys};
+  Answered answered{.call = open.call, .table = open.table, .keys = open.keys};
   if (count < open.keys.size()) {
     open.answered.resize(open.keys.size());
     for (size_t i = 0; i < count; ++i) open.answered[reply.positions.At(i)] = true;
@@ -179,6 +191,7 @@ std::span<float> PullCalls::PlaceOf(NodeId from, RequestId request, size_t value
   Open& open = it->second;
   const std::span<float> rows = RowsOf(open);
   if (rows.empty() || values != rows.size()) return {};
+  if (!calls_.at(open.call).in_place) return {};
   const bool untouched = !open.placed_by && open.waiting.empty() && open.answered.empty();
   if (!untouched && !options_.place_every_answer) return {};
   open.placed_by = from;

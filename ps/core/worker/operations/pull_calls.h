@@ -53,6 +53,7 @@ class PullCalls {
   };
   // An answer has been taken: it was for these keys of its message, by its positions.
   struct Answered {
+    CallId call;
     TableId table;
     Slice<Key> keys;  // of the message
   };
@@ -62,7 +63,8 @@ class PullCalls {
 
   // --- calls
 
-  void Begin(const PullCall& call);
+  // `in_place`: answers may be received straight into its rows.
+  void Begin(const PullCall& call, bool in_place = true);
   // All keys are here: they are written into the caller's rows, and the part need not be sent.
   bool TakeFrom(const TableStore& store, const Part& part);
   // `send(NodeId to, Pull)`: to this node, or one that is connected. Returns when the part is to be sent again.
@@ -72,6 +74,13 @@ class PullCalls {
     SendPart(request, *open, sender, send);
     return open->send_again;
   }
+  // Some of the call's rows come from elsewhere: it does not end before as many calls of Fill or Release.
+  void Hold(CallId call) { ++calls_.at(call).open; }
+  // A row of the call; nothing when the call has ended.
+  void Fill(CallId call, uint32_t place, std::span<const float> row, std::vector<Completion>& completions);
+  // The same for a row that is asked for in another way.
+  void Release(CallId call, std::vector<Completion>& completions);
+  bool Contains(CallId call) const { return calls_.contains(call); }
   // All parts have been added. A call of none ends here.
   void Added(CallId call, std::vector<Completion>& completions);
   // Nothing when there is no such call.
@@ -138,7 +147,8 @@ class PullCalls {
     MonotonicTime deadline;
     std::span<float> rows;
     std::vector<RequestId> messages;
-    uint32_t open = 0;  // of these
+    uint32_t open = 0;  // of these, and rows that are held
+    bool in_place = true;
   };
   struct Open {
     CallId call;

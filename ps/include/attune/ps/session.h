@@ -26,9 +26,11 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/types/access.h"
 #include "ps/types/data_set_options.h"
 #include "ps/types/key.h"
 #include "ps/types/localize_result.h"
+#include "ps/types/read_options.h"
 #include "ps/types/table_options.h"
 
 namespace attune::ps {
@@ -102,6 +104,20 @@ class Table {
   // Costs a message to the home of the rows per batch, nothing per row and nothing at other nodes.
   LocalizeFuture Localize(std::span<const Key> keys) const;
 
+  // Announces that this worker's steps [begin, end), by Session::clock(), will touch these rows, so that they are here
+  // by then: a hint, which promises nothing and costs nothing where it does not help. Rows are fetched ahead of their
+  // step, as late as possible; a Pull takes them from here as long as they are no older than
+  // ReadOptions::replica_age_max, the job's pace allows it, and this worker has not pushed to them since (then they are
+  // fetched again). Under BSP nothing can be read ahead, so nothing is fetched.
+  //
+  // Announce a step some milliseconds before it begins; earlier costs 16 bytes per key and step and fetches nothing
+  // earlier. Never blocks; `keys` are copied and may repeat. What is announced too late, or beyond what is kept (16
+  // million uses), is counted in telemetry and ignored.
+  //   InvalidArgument     no step lies in [begin, end), or too many keys
+  //   the session's error when it is lost
+  Status Intend(std::span<const Key> keys, uint64_t begin, uint64_t end, Access access = Access::kReadWrite) const;
+  Status Intend(std::span<const Key> keys, uint64_t step) const { return Intend(keys, step, step + 1); }
+
   struct State;
   explicit Table(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
@@ -147,6 +163,11 @@ class DataLease {
 //     returned true), else not at all: its items are processed again rather than lost;
 //   - the loop was left by break, return or an exception: what lies before the last Advance.
 // The rest goes back and is handed out again.
+// Items of a lease that comes next.
+struct LeaseAhead {
+  uint64_t epoch = 0, begin = 0, end = 0;
+};
+
 class DataLeaseRange {
  public:
   struct State;
@@ -163,6 +184,9 @@ class DataLeaseRange {
   explicit DataLeaseRange(std::shared_ptr<State> state) : state_(std::move(state)) {}
   Iterator begin();
   Iterator end() { return Iterator(nullptr); }
+  // The lease that follows the present one, when it has been granted already: for preparing its items. It is this
+  // worker's when the loop comes to it, and goes back untouched if the worker drains before that.
+  std::optional<LeaseAhead> Ahead() const;
 
  private:
   std::shared_ptr<State> state_;
@@ -223,7 +247,9 @@ class Session {
 
   // Creates the table or finds it; options must agree with those of the first opener (FailedPrecondition names the
   // difference).
-  virtual StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options) = 0;
+  // `reads`: this worker's own choice.
+  virtual StatusOr<Table> OpenTable(std::string_view name, const TableOptions& options,
+                                    const ReadOptions& reads = {}) = 0;
   virtual DataLeaseRange DataLeases(std::string_view data_set, const DataSetOptions& options = {}) = 0;
 
   // Ends a step: advances this worker's clock, adds to the telemetry window, notices directives. Returns when the next
@@ -233,6 +259,9 @@ class Session {
   // Step, so that a checkpoint at this step holds the step's items.
   virtual Status Step(const StepReport& report) = 0;
   virtual uint64_t clock() const = 0;
+  // How many steps ahead of the one in progress announcements (Table::Intend) are acted on at present, by the time that
+  // a row takes to come and the program's speed: to know how many items to prepare. At least 1.
+  virtual uint64_t steps_ahead() const = 0;
   // The unit of StepReport::samples in displays, e.g. "words". Default "samples".
   virtual void SetSampleUnit(std::string_view unit) = 0;
 

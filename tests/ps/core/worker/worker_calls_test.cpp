@@ -64,7 +64,7 @@ class WorkerCallsTest : public testing::Test {
                 .table = kTable,
                 .keys = std::vector<Key>{KeyAt(kFirstServer)},
                 .gradients = std::vector<float>{1}},
-               0, now_, out_);
+               {}, now_, out_);
   }
   void SettlePush() {
     const Positions all{.first = 0, .count = 1, .list = {}};

@@ -26,17 +26,17 @@ class WorkerRowsTest : public testing::Test {
                .table = kTable,
                .keys = std::move(keys),
                .gradients = std::move(gradients)},
-              7, now_, out_);
+              {.step = 7}, now_, out_);
   }
   void Push(std::vector<Key> keys) { Push(std::move(keys), rows_); }
   void Pull(std::vector<Key> keys) {
     pulled_.assign(keys.size(), 0);
-    rows_.On(PullCall{.call = CallId(++calls_),
-                      .deadline = now_ + seconds(10),
-                      .table = kTable,
-                      .keys = std::move(keys),
-                      .rows = pulled_},
-             now_, out_);
+    rows_.Pull({.call = CallId(++calls_),
+                .deadline = now_ + seconds(10),
+                .table = kTable,
+                .keys = std::move(keys),
+                .rows = pulled_},
+               {}, now_, out_);
   }
   template <typename Kind>
   std::vector<std::pair<NodeId, Kind>> SentOf() {
@@ -133,13 +133,13 @@ TEST_F(WorkerRowsTest, CallsThatCannotBeServedAreRefusedBeforeAnythingIsSent) {
               .table = TableId(9),
               .keys = std::vector<Key>{1},
               .gradients = std::vector<float>{1}},
-             0, now_, out_);
+             {}, now_, out_);
   rows_.Push({.call = CallId(2),
               .deadline = kNever,
               .table = kTable,
               .keys = std::vector<Key>{1},
               .gradients = std::vector<float>{1, 2}},
-             0, now_, out_);
+             {}, now_, out_);
   EXPECT_FALSE(rows_.Localize({.call = CallId(3), .deadline = kNever, .table = kTable, .keys = std::vector<Key>{1}},
                               now_, out_));
   ASSERT_EQ(out_.completions.size(), 3U);

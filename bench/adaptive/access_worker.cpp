@@ -1,0 +1,123 @@
+// A worker that thinks for a fixed time in every step and measures what it spends on rows: within Pull, PushAsync and
+// Step. Announces the rows of its next steps, or none. Writes one line of JSON at its end.
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "attune/ps/look_ahead.h"
+#include "attune/ps/session.h"
+#include "base/random.h"
+
+namespace attune {
+namespace {
+
+struct Flags {
+  bool announce = false;
+  uint64_t rows = 100'000;
+  uint32_t dim = 64;
+  uint32_t keys = 256;       // per step
+  double skew = 0;           // of Zipf; 0: uniform
+  uint64_t steps = 2'000;    // of all workers together
+  uint32_t think_us = 2000;  // of each step
+  std::string out;           // directory
+};
+
+struct Batch {
+  std::vector<ps::Key> keys;
+};
+
+// Of one step, from its number alone, so that all variants touch the same rows. Ranks as in bench/load: by inverting
+// the integral of the density.
+Batch Draw(const Flags& flags, uint64_t step) {
+  Random random(SplitMix64(step));
+  Batch batch;
+  const double power = 1 - flags.skew, end = std::pow(static_cast<double>(flags.rows) + 1, power);
+  for (uint32_t i = 0; i < flags.keys; ++i) {
+    if (flags.skew == 0) {
+      batch.keys.push_back(random.Below(flags.rows));
+    } else {
+      const double rank = std::pow(1 + random.Uniform() * (end - 1), 1 / power);
+      batch.keys.push_back(std::min(flags.rows - 1, static_cast<uint64_t>(rank) - 1));
+    }
+  }
+  return batch;
+}
+
+double Now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()); }
+
+double CpuSeconds() {
+  rusage usage{};
+  (void)getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+Status Run(const Flags& flags) {
+  ASSIGN_OR_RETURN(const ps::SessionOptions options, ps::SessionOptions::FromEnvironment());
+  ASSIGN_OR_RETURN(const std::unique_ptr<ps::Session> session, ps::Session::Connect(options));
+  ASSIGN_OR_RETURN(const ps::Table table, session->OpenTable("rows", {.dim = flags.dim, .optimizer = ps::Adagrad{}}));
+  std::vector<float> rows(size_t{flags.keys} * flags.dim);
+  const std::vector<float> gradients(rows.size(), 1e-3F);
+  std::vector<double> access;
+  const double began = Now(), cpu_before = CpuSeconds();
+  ps::LookAhead<Batch> ahead(
+      *session, "train", {.items = flags.steps, .epochs = 1, .lease_items = 200},
+      [&](const ps::PlannedItem& planned) { return Draw(flags, planned.item); },
+      [&](const Batch& batch, ps::Touch& touch) {
+        if (flags.announce) touch(table, batch.keys);
+      });
+  for (auto& [lease, item, batch] : ahead) {
+    double spent = -Now();
+    RETURN_IF_ERROR(table.Pull(batch.keys, rows));
+    spent += Now();
+    if (flags.think_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(flags.think_us));
+    spent -= Now();
+    table.PushAsync(batch.keys, gradients);
+    lease.Advance(item + 1);
+    RETURN_IF_ERROR(session->Step({.loss = 1, .samples = flags.keys}));
+    spent += Now();
+    access.push_back(spent);
+  }
+  const double elapsed = Now() - began;
+  RETURN_IF_ERROR(session->Flush());
+  std::ranges::sort(access);
+  const auto quantile = [&](double share) {
+    return access.empty() ? 0 : access[static_cast<size_t>(share * static_cast<double>(access.size() - 1))];
+  };
+  std::ofstream out(flags.out + "/worker-" + std::to_string(options.index) + ".json");
+  out << "{\"steps\":" << access.size() << ",\"seconds\":" << elapsed
+      << ",\"cpu_seconds\":" << CpuSeconds() - cpu_before << ",\"access_p50_ms\":" << 1e3 * quantile(0.5)
+      << ",\"access_p99_ms\":" << 1e3 * quantile(0.99) << "}\n";
+  return session->status();
+}
+
+}  // namespace
+}  // namespace attune
+
+int main(int argc, char** argv) {
+  attune::Flags flags;
+  CLI::App app("Measures what a program spends on rows");
+  app.add_flag("--announce", flags.announce, "Announce the rows of the next steps");
+  app.add_option("--rows", flags.rows, "Rows of the model")->capture_default_str();
+  app.add_option("--dim", flags.dim, "Values per row")->capture_default_str();
+  app.add_option("--keys", flags.keys, "Keys per step")->capture_default_str();
+  app.add_option("--skew", flags.skew, "Zipf exponent of the keys; 0: uniform")->capture_default_str();
+  app.add_option("--steps", flags.steps, "Steps of all workers together")->capture_default_str();
+  app.add_option("--think-us", flags.think_us, "Microseconds that each step computes (sleeps)")->capture_default_str();
+  app.add_option("--out", flags.out, "Directory for the results")->required();
+  CLI11_PARSE(app, argc, argv);
+  const attune::Status status = attune::Run(flags);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "attune-access: %s\n", attune::ToString(status).c_str());
+  return 1;
+}
