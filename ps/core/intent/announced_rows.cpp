@@ -1,6 +1,7 @@
 #include "ps/core/intent/announced_rows.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace attune::ps {
 
@@ -11,15 +12,11 @@ IntentBook::Added AnnouncedRows::Add(TableId table, std::span<const Key> keys, u
 }
 
 std::map<TableId, std::vector<Key>> AnnouncedRows::Due(const StepPoint& at) {
-  std::map<TableId, std::vector<Key>> due;
+  std::map<TableId, std::vector<Key>> due = std::exchange(again_, {});
   const std::optional<uint64_t> last = LastStepInReach(at);
   book_.Advance(at.clock, last.value_or(at.clock), [&](TableKey row) {
     if (last && AgeMaxOf(row.table)) due[row.table].push_back(row.key);
   });
-  for (auto& [table, keys] : due) {
-    std::ranges::sort(keys);
-    keys.erase(std::ranges::unique(keys).begin(), keys.end());
-  }
   return due;
 }
 

@@ -25,10 +25,12 @@ class AnnouncedRows {
   // See IntentBook::Add. `age_max`: of the table's rows when they are read; zero: they are not fetched.
   IntentBook::Added Add(TableId table, std::span<const Key> keys, uint64_t begin, uint64_t end, Access access,
                         Duration age_max, const StepPoint& at);
-  // Rows that have come within reach since the last call, in ascending order of their keys.
+  // Rows that have come within reach since the last call, each once, and those to be fetched again.
   std::map<TableId, std::vector<Key>> Due(const StepPoint& at);
-  // The program has announced to use it after the step in progress.
-  bool IsUsedLater(TableKey row, const StepPoint& at) const { return book_.IsUsedAfter(row, at.clock); }
+  // What was fetched of a row is of no use any more. It is due again with the next step if a later one uses it.
+  void Lost(TableKey row, const StepPoint& at) {
+    if (book_.IsUsedAfter(row, at.clock)) again_[row.table].push_back(row.key);
+  }
   // None before the first announcement of the table, or when its rows are not to be fetched.
   std::optional<Duration> AgeMaxOf(TableId table) const;
 
@@ -39,7 +41,6 @@ class AnnouncedRows {
   // W: so many steps ahead rows are fetched, where age and pace permit it.
   uint64_t steps_ahead() const { return steps_ahead_; }
   bool empty() const { return book_.empty(); }
-  void Clear() { book_.Clear(); }
 
  private:
   std::optional<uint64_t> LastStepInReach(const StepPoint& at);
@@ -49,6 +50,7 @@ class AnnouncedRows {
   LookAheadWindow window_;
   uint64_t steps_ahead_ = 1;
   std::map<TableId, Duration> age_max_;
+  std::map<TableId, std::vector<Key>> again_;
 };
 
 }  // namespace attune::ps

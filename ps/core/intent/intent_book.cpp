@@ -48,12 +48,9 @@ void IntentBook::TakeFirst(uint64_t clock) {
     reached_[end].push_back(use);
     const TableKey row{TableId(use.table), use.key};
     Row& known = rows_[row];
-    ++known.uses;
+    if (known.uses++ == 0) came_.push_back(row);
     known.end = std::max(known.end, end);
-    came_.push_back(row);
   }
-  std::ranges::sort(came_);
-  came_.erase(std::ranges::unique(came_).begin(), came_.end());
 }
 
 void IntentBook::Clear() {

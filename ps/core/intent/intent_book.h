@@ -1,6 +1,6 @@
 // What a worker's program has announced: which rows its next steps touch. Threads that announce the same row are
-// merged. A use waits until its first step comes within reach, is then in reach until its last step has ended, and takes
-// 16 bytes all the while.
+// merged. A use waits until its first step comes within reach, is then in reach until its last step has ended, and
+// takes 16 bytes all the while.
 //
 //   book.Add(table, keys, step + 3, step + 4, Access::kReadWrite, step);
 //   book.Advance(step, step + 8, [&](TableKey row) { ... });  // rows that have come within reach
@@ -32,7 +32,7 @@ class IntentBook {
   Added Add(TableId table, std::span<const Key> keys, uint64_t begin, uint64_t end, Access access, uint64_t clock);
 
   // `clock` is in progress, uses that begin by `until` are within reach. visit(TableKey) for each row that comes within
-  // reach, once for all of its uses that do so here; it may still be in reach by another use. `until` may fall.
+  // reach and was not by another use. `until` may fall.
   template <typename Visit>
   void Advance(uint64_t clock, uint64_t until, Visit&& visit) {
     Forget(clock);

@@ -30,9 +30,7 @@ void WorkerRows::Fetch(TableId table, std::vector<Key> keys, const StepPoint& at
   const std::optional<Duration> age_max = announced_.AgeMaxOf(table);
   if (spec == tables_.end() || !age_max) return;
   const TableStore* const store = own_.StoreOf(table);
-  std::erase_if(keys, [&](Key key) {
-    return prefetched_.Contains({table, key}) || (store != nullptr && store->Contains(key));
-  });
+  if (store != nullptr) std::erase_if(keys, [&](Key key) { return store->Contains(key); });
   const uint32_t dim = spec->second.options.dim;
   const size_t messages = pulls_.in_flight() + keys.size() / KeysPerMessage(dim) + cluster_.servers().size();
   if (keys.empty() || messages > kPullsInFlightMax) return;
@@ -40,12 +38,13 @@ void WorkerRows::Fetch(TableId table, std::vector<Key> keys, const StepPoint& at
     accesses_.refused += keys.size();
     return;
   }
-  const Slice<Key> copy =
-      Slice<Key>::Filled(keys.size(), [&](std::span<Key> to) { std::ranges::copy(keys, to.begin()); });
-  const auto [fetch, rows] =
-      prefetched_.Begin(table, dim, std::move(keys), {.at = now, .age_max = *age_max, .floor = at.floor});
-  const PullCall call{
-      .call = fetch, .deadline = now + options_.fetch_timeout, .table = table, .keys = copy, .rows = rows};
+  const auto [fetch, rows] = prefetched_.Begin(table, dim, keys, {.at = now, .age_max = *age_max, .floor = at.floor});
+  if (keys.empty()) return;
+  const PullCall call{.call = fetch,
+                      .deadline = now + options_.fetch_timeout,
+                      .table = table,
+                      .keys = Slice<Key>(nullptr, keys),
+                      .rows = rows};
   pulls_.Begin(call, /*in_place=*/false);
   WakeBy(call.deadline);
   PullAll(call, dim, now, out);
@@ -163,16 +162,11 @@ void WorkerRows::ReadOtherwise(TableId table, std::span<const Key> keys) {
   for (const Key key : keys) prefetched_.Drop({table, key});
 }
 
-std::vector<Key> WorkerRows::PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at) {
-  std::vector<Key> again;
-  if (prefetched_.empty() || options_.mutations.fetched_row_after_push) return again;
+void WorkerRows::PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at) {
+  if (prefetched_.empty() || options_.mutations.fetched_row_after_push) return;
   for (const Key key : keys) {
-    const TableKey row{table, key};
-    if (!prefetched_.Contains(row)) continue;
-    prefetched_.Drop(row);
-    if (announced_.IsUsedLater(row, at)) again.push_back(key);
+    if (prefetched_.Drop({table, key})) announced_.Lost({table, key}, at);
   }
-  return again;
 }
 
 }  // namespace attune::ps

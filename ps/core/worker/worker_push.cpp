@@ -40,7 +40,7 @@ void WorkerRows::Push(PushCall call, const StepPoint& at, MonotonicTime now, Wor
   UniqueKeys::Gradients gradients =
       unique_.Sum({.keys = std::move(call.keys), .values = std::move(call.gradients)}, dim);
   routes_.Group(call.table, gradients.keys.view(), cluster_, hints_.owners(), own_.StoreOf(call.table));
-  std::vector<Key> again = PushedTo(call.table, gradients.keys.view(), at);
+  PushedTo(call.table, gradients.keys.view(), at);
   pushes_.Add({.call = call.call,
                .deadline = call.deadline,
                .table = call.table,
@@ -48,7 +48,6 @@ void WorkerRows::Push(PushCall call, const StepPoint& at, MonotonicTime now, Wor
                .gradients = {std::move(gradients), dim, routes_, cluster_.homes_version()}});
   WakeBy(call.deadline);
   SendWaitingPushes(now, out);
-  if (!again.empty()) Fetch(call.table, std::move(again), at, now, out);
 }
 
 void WorkerRows::SendWaitingPushes(MonotonicTime now, WorkerOutputs& out) {

@@ -141,8 +141,8 @@ class WorkerRows {
                 MonotonicTime now);
   // The program has these rows from elsewhere now: what was fetched of them is older.
   void ReadOtherwise(TableId table, std::span<const Key> keys);
-  // It pushes to them. Returns those to be fetched again, behind the push.
-  std::vector<Key> PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at);
+  // It pushes to them.
+  void PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at);
 
   const WorkerOptions& options_;
   ClusterView& cluster_;

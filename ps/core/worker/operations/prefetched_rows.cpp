@@ -4,32 +4,46 @@
 
 namespace attune::ps {
 
-std::pair<CallId, std::span<float>> PrefetchedRows::Begin(TableId table, uint32_t dim, std::vector<Key> keys,
+std::pair<CallId, std::span<float>> PrefetchedRows::Begin(TableId table, uint32_t dim, std::vector<Key>& keys,
                                                           const Asked& asked) {
-  const CallId fetch = std::exchange(next_, next_.Next());
-  ++coming_;
-  Block& block = blocks_[fetch];
+  const auto place = static_cast<uint32_t>(free_.empty() ? blocks_.size() : free_.back());
+  uint32_t count = 0;
+  std::erase_if(keys, [&](Key key) {
+    const auto [row, is_new] = rows_.Insert({table, key});
+    if (is_new) *row = {.block = place, .at = count++};
+    return !is_new;
+  });
+  if (keys.empty()) return {};
+  if (free_.empty()) {
+    blocks_.emplace_back();
+  } else {
+    free_.pop_back();
+  }
+  Block& block = blocks_[place];
   block.table = table;
   block.dim = dim;
-  block.keys = std::move(keys);
-  block.rows.resize(block.keys.size() * dim);
+  block.keys = keys;
+  block.rows.resize(keys.size() * dim);
   block.asked = asked;
-  block.rows_left = static_cast<uint32_t>(block.keys.size());
-  bytes_ += BytesOf(block.keys.size(), dim);
-  for (uint32_t at = 0; at < block.keys.size(); ++at) rows_[{table, block.keys[at]}] = {.fetch = fetch, .at = at};
+  block.here = false;
+  block.rows_left = count;
+  bytes_ += BytesOf(keys.size(), dim);
+  const CallId fetch = std::exchange(next_, next_.Next());
+  coming_[fetch] = place;
   return {fetch, block.rows};
 }
 
+uint32_t PrefetchedRows::TakeComing(CallId fetch) { return coming_.extract(fetch).mapped(); }
+
 PrefetchedRows::Block PrefetchedRows::Failed(CallId fetch) {
-  const auto it = blocks_.find(fetch);
-  for (const Key key : it->second.keys) {
-    const TableKey row{it->second.table, key};
-    if (const Row* const found = rows_.Find(row); found != nullptr && found->fetch == fetch) rows_.Erase(row);
+  const uint32_t place = TakeComing(fetch);
+  Block block = std::exchange(blocks_[place], {});
+  for (const Key key : block.keys) {
+    const TableKey row{block.table, key};
+    if (const Row* const found = rows_.Find(row); found != nullptr && found->block == place) rows_.Erase(row);
   }
-  bytes_ -= BytesOf(it->second.keys.size(), it->second.dim);
-  Block block = std::move(it->second);
-  blocks_.erase(it);
-  --coming_;
+  bytes_ -= BytesOf(block.keys.size(), block.dim);
+  free_.push_back(place);
   return block;
 }
 
@@ -37,7 +51,7 @@ PrefetchedRows::Found PrefetchedRows::Find(TableKey row, MonotonicTime now, uint
                                            std::span<const float>& values) {
   const Row* const found = rows_.Find(row);
   if (found == nullptr) return Found::kNot;
-  const Block& block = blocks_.at(found->fetch);
+  const Block& block = blocks_[found->block];
   const bool too_old = now - block.asked.at > block.asked.age_max && !options_.past_age;
   const bool too_early = block.asked.floor < floor_needed && !options_.before_floor;
   if (too_old || too_early) {
@@ -51,32 +65,35 @@ PrefetchedRows::Found PrefetchedRows::Find(TableKey row, MonotonicTime now, uint
 
 void PrefetchedRows::Wait(TableKey row, CallId call, uint32_t place) {
   const Row& found = *rows_.Find(row);
-  blocks_.at(found.fetch).waiters.push_back({.call = call, .place = place, .at = found.at});
+  blocks_[found.block].waiters.push_back({.call = call, .place = place, .at = found.at});
 }
 
-void PrefetchedRows::Drop(TableKey row) {
+bool PrefetchedRows::Drop(TableKey row) {
   const Row* const found = rows_.Find(row);
-  if (found == nullptr) return;
-  const auto block = blocks_.find(found->fetch);
+  if (found == nullptr) return false;
+  const uint32_t block = found->block;
   rows_.Erase(row);
-  --block->second.rows_left;
+  --blocks_[block].rows_left;
   Forget(block);
+  return true;
 }
 
 void PrefetchedRows::DropAll() {
   rows_.Clear();
-  for (auto it = blocks_.begin(); it != blocks_.end();) {
-    const auto block = it++;
-    block->second.rows_left = 0;
-    Forget(block);
+  for (uint32_t place = 0; place < blocks_.size(); ++place) {
+    if (blocks_[place].keys.empty()) continue;
+    blocks_[place].rows_left = 0;
+    Forget(place);
   }
 }
 
-// A block goes with its last row, when nothing is to be written to it any more.
-void PrefetchedRows::Forget(std::unordered_map<CallId, Block>::iterator block) {
-  if (!block->second.here || block->second.rows_left > 0) return;
-  bytes_ -= BytesOf(block->second.keys.size(), block->second.dim);
-  blocks_.erase(block);
+// A block goes with its last row, when nothing is to be written to it any more. Its memory serves the next one.
+void PrefetchedRows::Forget(uint32_t place) {
+  Block& block = blocks_[place];
+  if (!block.here || block.rows_left > 0) return;
+  bytes_ -= BytesOf(block.keys.size(), block.dim);
+  block.keys.clear();
+  free_.push_back(place);
 }
 
 }  // namespace attune::ps

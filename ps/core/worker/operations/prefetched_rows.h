@@ -10,8 +10,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -25,7 +25,7 @@ namespace attune::ps {
 
 class PrefetchedRows {
  public:
-  // A caller's row that is the row at `at` of a fetch under way.
+  // A caller's row that is the row at `at` of a fetch in flight.
   struct Waiter {
     CallId call;
     uint32_t place = 0;  // of the row in the call
@@ -60,21 +60,20 @@ class PrefetchedRows {
 
   // Whether `rows` more fit.
   bool HasRoom(size_t rows, uint32_t dim) const { return bytes_ + BytesOf(rows, dim) <= options_.bytes_max; }
-  // All `keys` are coming from now on; requires that none is here or coming. Returns the call that pulls them, unlike
-  // any of the shell's, with the rows that it is to fill; these are valid until it ends.
-  std::pair<CallId, std::span<float>> Begin(TableId table, uint32_t dim, std::vector<Key> keys, const Asked& asked);
+  // Those of `keys` that are neither here nor coming are coming from now on; the others are removed. Returns, when some
+  // are left, the call that pulls them, unlike any of the shell's, and the rows that it is to fill, valid until it ends.
+  std::pair<CallId, std::span<float>> Begin(TableId table, uint32_t dim, std::vector<Key>& keys, const Asked& asked);
   static bool IsFetch(CallId call) { return call.value() >= kFirst; }
-  size_t coming() const { return coming_; }  // fetches
+  size_t coming() const { return coming_.size(); }  // fetches
   // Its rows are here: give(const Waiter&, std::span<const float> row) for those that wait. Returns when it was asked.
   template <typename Give>
   MonotonicTime Arrived(CallId fetch, Give&& give) {
-    const auto it = blocks_.find(fetch);
-    Block& block = it->second;
+    const uint32_t place = TakeComing(fetch);
+    Block& block = blocks_[place];
     block.here = true;
-    --coming_;
     const MonotonicTime asked = block.asked.at;
     for (const Waiter& waiter : std::exchange(block.waiters, {})) give(waiter, block.RowAt(waiter.at));
-    Forget(it);
+    Forget(place);
     return asked;
   }
   // They will not come. Returns those that wait, with the block that names their keys.
@@ -90,7 +89,8 @@ class PrefetchedRows {
   // The same for one that is coming: its values go to this place of the call as well.
   void Wait(TableKey row, CallId call, uint32_t place);
   // Whatever is here or coming is not for later reads. Those that wait already still get it.
-  void Drop(TableKey row);
+  // False: there was none.
+  bool Drop(TableKey row);
   void DropAll();
 
   size_t bytes() const { return bytes_; }
@@ -98,22 +98,24 @@ class PrefetchedRows {
 
  private:
   struct Row {
-    CallId fetch;
+    uint32_t block = 0;
     uint32_t at = 0;
   };
   static size_t BytesOf(size_t rows, uint32_t dim) {
     constexpr size_t kPerRow = 64;  // key, index entry, share of the block
     return rows * (dim * sizeof(float) + kPerRow);
   }
-  void Forget(std::unordered_map<CallId, Block>::iterator block);
+  uint32_t TakeComing(CallId fetch);
+  void Forget(uint32_t block);
 
   static constexpr uint64_t kFirst = uint64_t{1} << 63;
   const Options options_;
   size_t bytes_ = 0;
   CallId next_{kFirst};
-  size_t coming_ = 0;
   KeyMap<Row> rows_;
-  std::unordered_map<CallId, Block> blocks_;
+  std::vector<Block> blocks_;          // by Row::block
+  std::vector<uint32_t> free_;         // of these
+  std::map<CallId, uint32_t> coming_;  // fetches, with their blocks
 };
 
 }  // namespace attune::ps

@@ -105,7 +105,7 @@ class Table {
   LocalizeFuture Localize(std::span<const Key> keys) const;
 
   // Announces that this worker's steps [begin, end), by Session::clock(), will touch these rows, so that they are here
-  // by then: a hint, which promises nothing and costs nothing where it does not help. Rows are fetched ahead of their
+  // by then: a hint, which promises nothing and costs some CPU (docs/worker.md). Rows are fetched ahead of their
   // step, as late as possible; a Pull takes them from here as long as they are no older than
   // ReadOptions::replica_age_max, the job's pace allows it, and this worker has not pushed to them since (then they are
   // fetched again). Under BSP nothing can be read ahead, so nothing is fetched.

@@ -93,7 +93,7 @@ TEST_F(WorkerIntentsTest, AnnouncedRowsAreFetchedFromTheirHomesAndPulledFromHere
   const auto asked = Asked();
   ASSERT_EQ(asked.size(), 2U);
   for (const auto& pull : asked) Answer(pull, 5);
-  EXPECT_EQ(Completed(), 0U) << "nobody has called";
+  EXPECT_EQ(Completed(), 0U) << "no caller waits";
   EndStep();
   EXPECT_TRUE(Pull({first_, second_, first_}));
   EXPECT_THAT(pulled_, ElementsAre(5, 5, 5));
@@ -123,15 +123,17 @@ TEST_F(WorkerIntentsTest, AnOwnPushMakesWhatWasFetchedUselessAndItIsFetchedAgain
   Intend({first_}, 1);
   Answer(Asked()[0], 5);
   Push(first_);
+  EXPECT_THAT(Asked(), IsEmpty()) << "with what the next step makes due, in one message";
+  EndStep();
   const auto again = Asked();
   ASSERT_EQ(again.size(), 1U);
   EXPECT_EQ(again[0].second.after.size(), 1U) << "not before that push is in it";
-  EndStep();
   EXPECT_FALSE(Pull({first_})) << "what was fetched before lacks the push";
   Answer(again[0], 6);
   EXPECT_EQ(Completed(), 1U);
   EXPECT_THAT(pulled_, ElementsAre(6));
   Push(first_);
+  EndStep();
   EXPECT_THAT(Asked(), IsEmpty()) << "no later step uses it";
 }
 

@@ -105,6 +105,20 @@ TEST_F(PrefetchedRowsTest, AFetchThatFailsNamesWhoWaitsAndLeavesNothing) {
   EXPECT_EQ(rows_.coming(), 0U);
 }
 
+TEST_F(PrefetchedRowsTest, WhatIsHereOrComingOrNamedTwiceIsAskedForOnce) {
+  Arrive(Begin({5}));
+  Begin({6});
+  std::vector<Key> keys = {5, 7, 6, 7, 8};
+  const auto [fetch, rows] = rows_.Begin(kTable, kDim, keys, {.at = now_, .age_max = milliseconds(100), .floor = 0});
+  EXPECT_THAT(keys, ElementsAre(7, 8));
+  EXPECT_EQ(rows.size(), 2 * kDim);
+  keys = {5, 6};
+  const size_t bytes = rows_.bytes();
+  rows_.Begin(kTable, kDim, keys, {});
+  EXPECT_TRUE(keys.empty());
+  EXPECT_EQ(rows_.bytes(), bytes);
+}
+
 TEST_F(PrefetchedRowsTest, MemoryIsBounded) {
   EXPECT_TRUE(rows_.HasRoom(100, kDim));
   EXPECT_FALSE(rows_.HasRoom(200, kDim));
