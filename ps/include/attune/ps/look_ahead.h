@@ -1,5 +1,5 @@
-// Items of a data set in the order in which this worker gets them, prepared some steps ahead of their use. The rows that
-// they touch are announced (Table::Intend), so that they are here when the step begins.
+// Items of a data set in the order in which this worker gets them, prepared some steps ahead of their use. The rows
+// that they touch are announced (Table::Intend), so that they are here when the step begins.
 //
 //   LookAhead<Batch> ahead(*session, "train", {.items = item_count},
 //                          [&](const PlannedItem& item) { return ReadBatch(item.item); },
