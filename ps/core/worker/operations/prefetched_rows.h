@@ -61,7 +61,7 @@ class PrefetchedRows {
   // Whether `rows` more fit.
   bool HasRoom(size_t rows, uint32_t dim) const { return bytes_ + BytesOf(rows, dim) <= options_.bytes_max; }
   // Those of `keys` that are neither here nor coming are coming from now on; the others are removed. Returns, when some
-  // are left, the call that pulls them, unlike any of the shell's, and the rows that it is to fill: valid until its end.
+  // are left, the call that pulls them, unlike any of the shell's, and the rows that it fills, valid until it ends.
   std::pair<CallId, std::span<float>> Begin(TableId table, uint32_t dim, std::vector<Key>& keys, const Asked& asked);
   static bool IsFetch(CallId call) { return call.value() >= kFirst; }
   size_t coming() const { return coming_.size(); }  // fetches
