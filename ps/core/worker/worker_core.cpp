@@ -19,7 +19,7 @@ WorkerCore::WorkerCore(WorkerOptions options)
 void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
   SkipPause(now);
-  std::visit([&](auto&& body) { On(std::move(body), now, out); }, std::move(input));
+  std::visit([&](auto&& body) { On(std::forward<decltype(body)>(body), now, out); }, std::move(input));
   AnswerSelf(now, out);
   if (now >= WakeAt()) {
     On(Timer{}, now, out);
@@ -49,7 +49,8 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
     }
     if (!cluster_.map().Contains(input.from)) return;
   }
-  std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
+  std::visit([&](auto&& body) { OnMessage(input.from, std::forward<decltype(body)>(body), now, out); },
+             std::move(input.message));
 }
 
 // --- connections
@@ -272,7 +273,7 @@ std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> k
   return rows_.PushHere(table, keys, gradients, gate().clock());
 }
 
-void WorkerCore::On(PullCall call, MonotonicTime now, WorkerOutputs& out) {
+void WorkerCore::On(const PullCall& call, MonotonicTime now, WorkerOutputs& out) {
   if (!Refuse(call.call, out)) rows_.Pull(call, steps_.point(), now, out);
 }
 
@@ -280,11 +281,11 @@ void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
   if (!Refuse(call.call, out)) rows_.Push(std::move(call), steps_.point(), now, out);
 }
 
-void WorkerCore::On(IntendCall call, MonotonicTime now, WorkerOutputs& out) {
+void WorkerCore::On(const IntendCall& call, MonotonicTime now, WorkerOutputs& out) {
   if (takes_calls()) rows_.Intend(call, steps_.point(), now, out);
 }
 
-void WorkerCore::On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out) {
+void WorkerCore::On(const LocalizeCall& call, MonotonicTime now, WorkerOutputs& out) {
   if (Refuse(call.call, out) || !rows_.Localize(call, now, out)) return;
   if (cluster_.admitted() && cluster_.IsConnected(kCoordinator)) SendJoin(now, out);
 }
@@ -301,7 +302,8 @@ void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
   while (lost_.ok()) {
     std::optional<Message> answer = rows_.own().NextAnswer();
     if (!answer) return;
-    std::visit([&](auto&& body) { OnMessage(cluster_.self(), std::move(body), now, out); }, *std::move(answer));
+    std::visit([&](auto&& body) { OnMessage(cluster_.self(), std::forward<decltype(body)>(body), now, out); },
+               *std::move(answer));
   }
 }
 

@@ -110,10 +110,10 @@ class WorkerCore {
       calls_.On(std::move(call), now, out);
     }
   }
-  void On(PullCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(const PullCall& call, MonotonicTime now, WorkerOutputs& out);
   void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(IntendCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(LocalizeCall call, MonotonicTime now, WorkerOutputs& out);
+  void On(const IntendCall& call, MonotonicTime now, WorkerOutputs& out);
+  void On(const LocalizeCall& call, MonotonicTime now, WorkerOutputs& out);
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
   void On(StepCall call, MonotonicTime now, WorkerOutputs& out);
   void On(Received input, MonotonicTime now, WorkerOutputs& out);
@@ -124,12 +124,12 @@ class WorkerCore {
   // Messages about rows, answers of the coordinator to calls, and those that a worker never gets, which are ignored.
   template <typename Other>
   void OnMessage(NodeId from, Other&& message, MonotonicTime now, WorkerOutputs& out) {
-    if constexpr (requires { rows_.OnMessage(from, std::move(message), now, out); }) {
-      if (rows_.OnMessage(from, std::move(message), now, out)) AfterPushesSettled(now, out);
-    } else if constexpr (requires { rows_.own().Cut(std::move(message), now, out); }) {
-      rows_.own().Cut(std::move(message), now, out);
-    } else if constexpr (requires { calls_.OnMessage(std::move(message), now, out); }) {
-      calls_.OnMessage(std::move(message), now, out);
+    if constexpr (requires { rows_.OnMessage(from, std::forward<Other>(message), now, out); }) {
+      if (rows_.OnMessage(from, std::forward<Other>(message), now, out)) AfterPushesSettled(now, out);
+    } else if constexpr (requires { rows_.own().Cut(std::forward<Other>(message), now, out); }) {
+      rows_.own().Cut(std::forward<Other>(message), now, out);
+    } else if constexpr (requires { calls_.OnMessage(std::forward<Other>(message), now, out); }) {
+      calls_.OnMessage(std::forward<Other>(message), now, out);
     }
   }
   void OnMessage(NodeId from, Welcome&& message, MonotonicTime now, WorkerOutputs& out);

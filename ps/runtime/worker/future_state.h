@@ -48,7 +48,7 @@ struct Future::State {
   // Returns true when it had been abandoned.
   bool Complete(Status new_status, CallResult new_result) {
     status = std::move(new_status);
-    result = std::move(new_result);
+    result = new_result;
     const uint32_t before = phase.exchange(kDone, std::memory_order_acq_rel);
     phase.notify_all();
     return before == kAbandoned;

@@ -125,7 +125,7 @@ Status Table::Push(std::span<const Key> keys, std::span<const float> gradients) 
   WorkerRuntime& runtime = *state_->runtime;
   if (std::optional<Status> pushed = runtime.PushHere(state_->id, keys, gradients)) {
     runtime.meter()->AddPush(keys.size());
-    return state_->Named(std::move(*pushed));
+    return state_->Named(*pushed);
   }
   return state_->Named(PushRemote(keys, gradients).Wait());
 }
@@ -148,7 +148,7 @@ Status Table::Intend(std::span<const Key> keys, uint64_t begin, uint64_t end, Ac
                                                     " are allowed; announce them in pieces");
   }
   WorkerRuntime& runtime = *state_->runtime;
-  if (Status status = runtime.status(); !status.ok()) return state_->Named(std::move(status));
+  if (Status status = runtime.status(); !status.ok()) return state_->Named(status);
   runtime.Submit(IntendCall{.table = state_->id,
                             .keys = {keys.begin(), keys.end()},
                             .begin = begin,

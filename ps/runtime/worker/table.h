@@ -19,7 +19,7 @@ struct Table::State {
   Duration replica_age_max{};
 
   // An error of a call on this table says so.
-  Status Named(Status status) const { return status.ok() ? status : Annotate(status, "table '" + name + "'"); }
+  Status Named(const Status& status) const { return status.ok() ? status : Annotate(status, "table '" + name + "'"); }
 };
 
 }  // namespace attune::ps

@@ -190,14 +190,14 @@ void WorkerRuntime::Finish(const Pending& state, Completion completion) {
   const auto* lease = std::get_if<LeaseResult>(&completion.result);
   const LeaseResult granted = lease == nullptr ? LeaseResult{} : *lease;
   const bool is_lease = lease != nullptr;
-  if (Complete(state, std::move(completion.status), std::move(completion.result)) && is_lease) {
+  if (Complete(state, std::move(completion.status), completion.result) && is_lease) {
     Submit(EndLease{granted.lease, granted.begin});
   }
 }
 
 bool WorkerRuntime::Complete(const Pending& state, Status status, CallResult result) {
   if (!status.ok() && !state->rows.empty() && transport_ != nullptr) transport_->Unplace(state->rows);
-  return state->Complete(std::move(status), std::move(result));
+  return state->Complete(std::move(status), result);
 }
 
 void WorkerRuntime::GiveUp(const Pending& pull) {
