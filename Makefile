@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all format lint fuzz asan sanitize clean
+.PHONY: help run test test-long unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all docs format lint fuzz asan sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -89,6 +89,11 @@ chaos: build  ## faults at random on real processes for an hour: make chaos MINU
 chaos-cluster: build  ## lost, cut and drained machines of a real Kubernetes: make chaos-cluster MINUTES=30, or ARGS="--scenario all"
 	scripts/install-packages cluster
 	bench/chaos $(BUILD)/bin --cluster --minutes $(or $(MINUTES),30) $(ARGS)
+
+docs:  ## the documentation as a site, build/site/index.html; it works as files, search included
+	@scripts/install-packages docs
+	scripts/site/build build/site
+	@echo "open build/site/index.html, or: python3 -m http.server --bind 127.0.0.1 --directory build/site"
 
 format:  ## rewrite our sources in the project's style
 	git ls-files '*.cpp' '*.h' | xargs clang-format -i
