@@ -20,11 +20,11 @@ run: programs  ## train word vectors on this machine's headers, or EXAMPLE=packa
 	$(BUILD)/bin/attune run $(if $(TUNE),--tune auto --limit-cores-per-pod 0.2) $(MANIFEST) $(ARGS)
 
 test: packages  ## every test tier this machine can run: unit, simulation, local, cluster
-	@scripts/install-packages test
+	@scripts/install-packages test docs
 	scripts/test $(ARGS)
 
 test-long: packages  ## the same with the tests that take long, an hour in all: before a release
-	@scripts/install-packages test
+	@scripts/install-packages test docs
 	scripts/test --long $(ARGS)
 
 unit: build  ## unit and simulation tests only, a few seconds after the build
