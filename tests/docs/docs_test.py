@@ -69,6 +69,9 @@ class LinksTest(DocumentTest):
         self.expect_none(problems)
         self.assertGreater(count, 300)
 
+    def test_rows_of_tables_have_the_cells_of_their_head(self):
+        self.expect_none([f"{page}:{line}: {cells} cells below {head}" for page in pages.pages() for line, cells, head in pages.ragged_rows(page)])
+
     def test_the_site_is_built_and_whole(self):
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         done = subprocess.run([ROOT / "scripts/site/build", self.scratch / "site"], capture_output=True, text=True, timeout=300, check=False)
@@ -87,6 +90,10 @@ class LinksTest(DocumentTest):
 
 
 class ReferenceTest(DocumentTest):
+    def test_pictures_are_what_the_script_draws(self):
+        done = subprocess.run([ROOT / "scripts/pictures", "--check"], capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(0, done.returncode, done.stderr)
+
     def test_the_reference_is_what_programs_and_definitions_say(self):
         check = [] if "ATTUNE_UPDATE_GOLDEN" in os.environ else ["--check"]
         done = subprocess.run([ROOT / "scripts/reference", BINARIES, *check], capture_output=True, text=True, timeout=60, check=False)

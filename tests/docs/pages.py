@@ -71,6 +71,20 @@ def links(page):
             yield number, target
 
 
+def ragged_rows(page):
+    """(line, cells, cells of the head) of rows of tables that differ from their head: what is too much is not shown. Escaped bars are text."""
+    head, before = None, 0
+    for number, line in parts(page)[0]:
+        if not line.startswith("|") or number != before + 1:
+            head = None
+        if line.startswith("|"):
+            cells = len(re.split(r"(?<!\\)\|", line.strip())) - 2
+            head = cells if head is None else head
+            if cells != head:
+                yield number, cells, head
+        before = number
+
+
 @functools.cache
 def anchors(page):
     """As hosts of repositories make them of headings; scripts/site/build has mkdocs make the same."""
