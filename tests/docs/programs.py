@@ -104,8 +104,9 @@ class Programs:
         if not path.exists():
             return f"{program}: no program of the build"
         if program not in self.helps:
-            self.helps[program] = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=30, check=True).stdout
-        unknown = [option for option in options_of(words) if not re.search(rf"(^|[\s,]){re.escape(option)}\b", self.helps[program], re.MULTILINE)]
+            done = subprocess.run([path, "--help"], capture_output=True, text=True, timeout=30, check=False)
+            self.helps[program] = done.stdout + done.stderr
+        unknown = [option for option in options_of(words) if not re.search(rf"(^|[\s,[|]){re.escape(option)}\b", self.helps[program], re.MULTILINE)]
         return f"{program} has no option {unknown[0]}" if unknown else None
 
     def kubectl(self, words):
