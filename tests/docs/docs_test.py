@@ -80,6 +80,7 @@ class LinksTest(DocumentTest):
         count, problems = site_check.broken(self.scratch / "site")
         self.expect_none(problems)
         self.assertGreater(count, 5000)
+        self.expect_none(list(site_check.raw_lists(self.scratch / "site")))
         index = (self.scratch / "site/search/offline.js").read_text(encoding="utf-8")
         self.assertIn("docs/tuning.html", index)
 
@@ -180,6 +181,8 @@ class MistakesTest(DocumentTest):
 
     def test_broken_places_of_a_site_are_found(self):
         (self.scratch / "a.html").write_text('<p id="here"><a href="a.html#here">1</a><a href="b.html">2</a><a href="#gone">3</a><img src="https://elsewhere/x.png"></p>', encoding="utf-8")
+        (self.scratch / "c.html").write_text("<p>so:\n- one</p><p>so</p>", encoding="utf-8")
+        self.assertEqual(1, len(list(site_check.raw_lists(self.scratch))))
         self.assertEqual((3, 3), (lambda count, found: (count, len(found)))(*site_check.broken(self.scratch)))
 
 

@@ -2,6 +2,7 @@
 import html.parser
 import pathlib
 import posixpath
+import re
 import urllib.parse
 
 
@@ -49,3 +50,11 @@ def broken(site):
             elif parts.fragment and path in every and urllib.parse.unquote(parts.fragment) not in every[path].places:
                 found.append(f"{name}: {target} leads to no place on {path}")
     return count, found
+
+
+def raw_lists(site):
+    """Lists that have become paragraphs, because mkdocs reads lists otherwise than hosts of repositories do."""
+    for path in sorted(pathlib.Path(site).rglob("*.html")):
+        text = re.sub(r"<(pre|code|script|style)\b.*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for found in re.finditer(r"<p>((?:(?!</p>).)*?\n(?:- |1\. |\| ).*?)</p>", text, re.DOTALL):
+            yield f"{path.relative_to(site)}: {found[1][:80]!r}"
