@@ -8,6 +8,7 @@
 #include "base/version.h"
 #include "operator/controller/execute/operator.h"
 #include "operator/controller/execute/release.h"
+#include "operator/install_check.h"
 #include "operator/kube/client/rest_api.h"
 #include "operator/replica.h"
 #include "operator/stop_request.h"
@@ -25,6 +26,7 @@ struct Flags {
   kube::CallLimit calls = kube::kClusterCallLimit;
   controller::OperatorOptions options;
   LeaderElection election;
+  InstallCheck check;
 };
 
 void AddElectionFlags(CLI::App& app, LeaderElection& election) {
@@ -43,6 +45,16 @@ void AddElectionFlags(CLI::App& app, LeaderElection& election) {
       ->capture_default_str();
   app.add_option("--leader-elect-pod", election.pod, "Name of this pod, which is labelled while it leads")
       ->envname("POD_NAME");
+}
+
+void AddCheckFlags(CLI::App& app, InstallCheck& check) {
+  app.add_option("--check-port", check.ports,
+                 "Wait until this host:port answers, and end; what `helm test` runs. May be given several times");
+  app.add_option("--check-job", check.job.name,
+                 "Wait until this TrainingJob of --namespace has ended; the exit code says whether it ended well");
+  app.add_option("--check-seconds", check.seconds, "How long --check-port and --check-job wait")
+      ->check(CLI::Range(1, 86'400))
+      ->capture_default_str();
 }
 
 // What the parsing library does not check.
@@ -77,6 +89,8 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--image-pull-policy", flags.options.image_pull_policy, "Pull policy of both")
       ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))
       ->capture_default_str();
+  app.add_option("--image-pull-secret", flags.options.image_pull_secrets,
+                 "Secret that pods of jobs pull images with, in their namespace. May be given several times");
   app.add_option("--default-model-claim", flags.options.default_model_claim,
                  "PersistentVolumeClaim for models of jobs that name none (default: a directory per pod)");
   app.add_option("--telemetry-listen", flags.options.telemetry_listen, "Where sidecars connect to")
@@ -118,6 +132,7 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   AddElectionFlags(app, flags.election);
+  AddCheckFlags(app, flags.check);
   app.add_option("--metrics-host", flags.metrics_host, "Address of the metrics and health ports")
       ->capture_default_str();
   app.add_option("--metrics-port", flags.metrics_port, "Port of /metrics (0: any)")->capture_default_str();
@@ -128,7 +143,9 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
     const int code = app.exit(error);
     return code == 0 ? -1 : 2;
   }
-  const std::string problem = ElectionProblem(flags.election);
+  flags.check.job.name_space = flags.options.name_space;
+  std::string problem = ElectionProblem(flags.election);
+  if (problem.empty()) problem = CheckProblem(flags.check);
   if (!problem.empty()) std::cerr << problem << "\n";
   return problem.empty() ? 0 : 2;
 }
@@ -173,6 +190,19 @@ int Release(const Flags& flags, StopRequest& stop) {
   return last.ok() ? 0 : 1;
 }
 
+int Check(const Flags& flags, StopRequest& stop) {
+  const SystemTime time;
+  const MonotonicTime end = time.Now() + std::chrono::seconds(flags.check.seconds);
+  const auto wait = [&] { return !stop.Wait(std::chrono::seconds(1)) && time.Now() < end; };
+  Status result = AwaitPorts(flags.check.ports, wait);
+  if (result.ok() && !flags.check.job.name.empty()) {
+    auto api = Connect(flags);
+    result = api.ok() ? AwaitJob(**api, flags.check.job, wait) : api.status();
+  }
+  if (!result.ok()) log::Error("the installation does not work as it should", {{"reason", result}});
+  return result.ok() ? 0 : 1;
+}
+
 // Renewals of the Lease have connections of their own: calls that hang do not hold them up.
 Status RunReplica(const Flags& flags, Replica& replica) {
   ASSIGN_OR_RETURN(const kube::ClientConfig server, FindServer(flags));
@@ -213,5 +243,6 @@ int main(int argc, char** argv) {
     attune::log::Error("cannot start", {{"reason", "no file descriptors left to watch for signals"}});
     return 1;
   }
+  if (attune::IsWanted(flags.check)) return attune::Check(flags, stop);
   return flags.release_pods ? attune::Release(flags, stop) : attune::Run(flags, stop);
 }

@@ -36,6 +36,7 @@ PlanOptions ToPlanOptions(const OperatorOptions& options, const kube::Json& poli
   plan.server_image = options.server_image;
   plan.sidecar_image = options.sidecar_image;
   plan.image_pull_policy = options.image_pull_policy;
+  plan.image_pull_secrets = options.image_pull_secrets;
   plan.default_model_claim = options.default_model_claim;
   plan.telemetry_address = telemetry_address;
   plan.tuner_history = options.tuner_history;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
@@ -23,7 +24,8 @@ struct OperatorOptions {
   std::string server_image = "attune/server:dev";
   std::string sidecar_image = "attune/sidecar:dev";
   std::string image_pull_policy = "IfNotPresent";
-  std::string default_model_claim;  // for jobs without model.claim; "": an emptyDir per pod
+  std::vector<std::string> image_pull_secrets;  // names of Secrets in the namespaces of jobs
+  std::string default_model_claim;              // for jobs without model.claim; "": an emptyDir per pod
   std::string telemetry_listen = "0.0.0.0:7410";
   std::string telemetry_address;  // what pods are given; "": the address really bound
   // With tls.crt, tls.key and ca.crt: telemetry speaks TLS, and pods are given ca.crt to check it. "": plain.

@@ -211,6 +211,13 @@ void AddTolerations(Json& spec) {
   }
 }
 
+// What the registry of our images asks for; a template's own Secrets stay.
+void AddPullSecrets(Json& spec, const std::vector<std::string>& secrets) {
+  if (secrets.empty()) return;
+  Json& stated = Array(spec, "imagePullSecrets");
+  for (const std::string& secret : secrets) Put(stated, "name", {{"name", secret}});
+}
+
 void CompletePodSpec(Json& spec, const TrainingJob& job, RoleName role, const std::string& name) {
   spec["restartPolicy"] = "Never";  // restarts are decided here, and counted
   spec["hostname"] = name;
@@ -283,6 +290,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   // First, so that a user's own init containers do not delay it and reports flow from the start.
   init.insert(init.begin(), Sidecar(job, role, index, options));
   AddVolumes(spec, job, options, role == RoleName::kServer);
+  AddPullSecrets(spec, options.image_pull_secrets);
   CompletePodSpec(spec, job, role, name);
   AddPlacement(spec, job, role);
   return {{"apiVersion", "v1"}, {"kind", "Pod"}, {"metadata", std::move(metadata)}, {"spec", std::move(spec)}};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/time_source.h"
 #include "operator/kube/object.h"
@@ -12,8 +13,9 @@ struct PlanOptions {
   std::string server_image = "attune/server:dev";
   std::string sidecar_image = "attune/sidecar:dev";
   std::string image_pull_policy = "IfNotPresent";
-  std::string default_model_claim;  // "": an emptyDir per pod
-  std::string telemetry_address;    // host:port given to sidecars
+  std::vector<std::string> image_pull_secrets;  // of every pod, beside those of its template
+  std::string default_model_claim;              // "": an emptyDir per pod
+  std::string telemetry_address;                // host:port given to sidecars
   std::string tuner_history;  // file of what the tuner learned of finished jobs; "": a ConfigMap of each namespace
   bool job_policies = false;  // a NetworkPolicy per job (job_policy.h)
   // How often a job's NetworkPolicy is created, should it be gone: one that was deleted comes back within this time.

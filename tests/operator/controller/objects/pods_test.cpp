@@ -149,6 +149,19 @@ TEST(PodsTest, AUsersTemplateIsCompletedNotOverruled) {
   EXPECT_EQ(pod["spec"]["containers"].size(), 2U);
 }
 
+TEST(PodsTest, PullSecretsAreAddedToThoseOfTheTemplate) {
+  EXPECT_FALSE(Worker(MakeTrainingJob("w").Build())["spec"].contains("imagePullSecrets"));
+  const Json user = {{"spec",
+                      {{"imagePullSecrets", Json::array({{{"name", "own"}}, {{"name", "shared"}}})},
+                       {"containers", Json::array({{{"name", "worker"}, {"image", "x"}}})}}}};
+  const PlanOptions options{.image_pull_secrets = {"shared", "registry"}};
+  const auto job = MakeTrainingJob("w").WorkerTemplate(user).Build();
+  EXPECT_EQ(BuildPod(job, RoleName::kWorker, 3, 2, options)["spec"]["imagePullSecrets"],
+            Json::array({{{"name", "own"}}, {{"name", "shared"}}, {{"name", "registry"}}}));
+  EXPECT_EQ(BuildPod(job, RoleName::kServer, 0, 2, options)["spec"]["imagePullSecrets"],
+            Json::array({{{"name", "shared"}}, {{"name", "registry"}}}));
+}
+
 TEST(PodsTest, PlacementIsAPreferenceAndNeverARequirement) {
   using api::ServerPlacement, api::WorkerPlacement;
   api::TrainingJob job = MakeTrainingJob("w").Build();
