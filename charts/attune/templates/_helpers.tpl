@@ -42,6 +42,28 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | quote }}
 {{- end }}
 {{- end }}
 
+{{/* The name of an image, from (list . IMAGE): its registry, else global.registry unless the repository names one itself; its
+digest, else its tag, else image.tag. IMAGE may also be the name as a string. */}}
+{{- define "attune.image" -}}
+{{- $root := index . 0 }}
+{{- $image := index . 1 }}
+{{- $suffix := "" }}
+{{- if kindIs "string" $image }}
+{{- $image = dict "repository" $image }}
+{{- else if $image.digest }}
+{{- $suffix = printf "@%s" $image.digest }}
+{{- else }}
+{{- $suffix = printf ":%s" (default $root.Values.image.tag $image.tag) }}
+{{- end }}
+{{- $registry := default "" $image.registry }}
+{{- $first := first (splitList "/" $image.repository) }}
+{{- $named := and (contains "/" $image.repository) (or (contains "." $first) (contains ":" $first) (eq $first "localhost")) }}
+{{- if not (or $registry $named) }}
+{{- $registry = default "" $root.Values.global.registry }}
+{{- end }}
+{{- with $registry }}{{ trimSuffix "/" . }}/{{ end }}{{ $image.repository }}{{ $suffix }}
+{{- end }}
+
 {{/* A machine that is lost gives the operator up after 5 s instead of Kubernetes' five minutes, unless the values say
 otherwise: meanwhile no job is looked after. */}}
 {{- define "attune.tolerations" -}}
@@ -75,6 +97,37 @@ seccompProfile: {type: RuntimeDefault}
 helm.sh/hook: post-delete
 helm.sh/hook-weight: {{ . | quote }}
 helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}
+
+{{/* Made by `helm test`, in the order of this weight, and removed in the end; a pod that failed is left. Helm from 3.18 on prints
+what the pods say. */}}
+{{- define "attune.tested" -}}
+helm.sh/hook: test
+helm.sh/hook-weight: {{ . | quote }}
+helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+helm.sh/hook-output-log-policy: hook-succeeded,hook-failed
+{{- end }}
+
+{{- define "attune.testLabels" -}}
+app.kubernetes.io/name: {{ include "attune.name" . }}-test
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "attune.testPod" -}}
+restartPolicy: Never
+enableServiceLinks: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
 {{/* What the operator may do with namespaced objects: the same rules in a ClusterRole or in one namespace's Role. */}}
