@@ -34,9 +34,9 @@ def apart_if_possible(template, job):
     return template
 
 
-def burner(name, namespace, node, image):
+def burner(name, namespace, node):
     """Uses all the CPU that this machine gives it, and is given most of it."""
-    container = {"name": "burner", "image": image, "imagePullPolicy": "Never", "command": ["bash", "-c", "while :; do :; done & while :; do :; done"],
+    container = {"name": "burner", "image": "attune.local/pause:1", "imagePullPolicy": "Never", "command": ["/burn"],
                  "resources": {"requests": {"cpu": "1500m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
                  "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace},
@@ -151,8 +151,7 @@ def register(check, namespace):
         expect(on.count(alone) == 1 and len(on) == 3, f"workers run on {on}")
         victim = next(p["metadata"]["name"] for p in items("pods", "-n", namespace, "-l", f"attune.dev/job={SLOWED},attune.dev/role=worker")
                       if p["spec"].get("nodeName") == alone)
-        image = template["spec"]["containers"][0]["image"]
-        kubectl("create", "-f", "-", text_in=json.dumps(burner("burner", namespace, alone, image)))
+        kubectl("create", "-f", "-", text_in=json.dumps(burner("burner", namespace, alone)))
         try:
             slowed.await_("a finding that is acted on", 120, lambda state: "FindingActedOn" in slowed.reasons())
             slowed.await_("the move", 60, lambda state: (state.get("move") or {}).get("state") == "Moved")
