@@ -1,6 +1,6 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long unit packages programs build install debug images bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all docs format lint fuzz asan sanitize clean
+.PHONY: help run test test-long unit packages programs build install debug images push load release bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all docs format lint fuzz asan sanitize clean
 
 PRESET ?= release
 BUILD := build/$(PRESET)
@@ -51,8 +51,29 @@ install: programs  ## programs and the package for worker programs below PREFIX 
 debug:  ## build without optimization, with full debug information
 	$(MAKE) build PRESET=debug
 
-images: build  ## container images of operator, sidecar, server and the example, as archives in build/images
+images: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
+images: programs  ## container images of operator, sidecar, server and the examples, and what they are made of, in build/images
+	@scripts/install-packages registry
 	docker/build-images build/images
+
+push:  ## images and chart into a registry: make images push REGISTRY=HOST[/PATH] [TAG=dev] [PLAIN_HTTP=1]
+	@[ -n "$(REGISTRY)" ] || { echo "make push: REGISTRY=HOST[:PORT][/PATH] is missing" >&2; exit 2; }
+	docker/push-images build/images $(REGISTRY)
+
+load:  ## images into the nodes of the test cluster, without a registry: make images load
+	tests/cluster/load-image build/images/*.tar
+	@echo "loaded: helm install attune charts/attune --namespace attune-system --create-namespace"
+
+# After what was asked for with them, also with -j.
+ifneq ($(filter images,$(MAKECMDGOALS)),)
+push load: images
+endif
+
+release:  ## everything that a release consists of, into build/dist: make release VERSION=x.y.z
+release: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
+release: programs
+	@scripts/install-packages registry
+	scripts/release "$(VERSION)" build/dist
 
 cluster-up:  ## a real Kubernetes of two nodes on this machine (root; builds its binaries once, about 12 minutes)
 	scripts/install-packages cluster
