@@ -1,9 +1,10 @@
 """Checks of the cluster tier: every variant of the chart's templates, as the real API server would take it, and the names of images."""
 import json
+import re
 import shutil
 import tempfile
 
-from tier_cluster import HERE, command, expect, get, inside, kubectl, say
+from tier_cluster import HERE, command, expect, get, inside, kubectl, say, wait_until
 
 NAMESPACE = "attune-tier-variants"
 MONITORS = {"monitoring.labels.release": "stack", "monitoring.serviceMonitor.enabled": True, "monitoring.podMonitor.enabled": True,
@@ -37,25 +38,26 @@ VARIANTS = {
 }
 
 
-def render(values):
+def render(values, *more, **options):
     words = [word for name, value in values.items()
              for word in (("--set" if isinstance(value, (bool, int)) else "--set-string"), f"{name}={json.dumps(value) if isinstance(value, (bool, int)) else value}")]
-    return inside("helm", "template", "variant", "charts/attune", "-n", NAMESPACE, "--kube-version", "1.34.4", *words)
+    return inside("helm", "template", "variant", "charts/attune", "-n", NAMESPACE, "--kube-version", "1.34.4", *words, *more, **options)
 
 
 def dry_run(values):
     """How many objects the API server would take. Fails with what it says about the others."""
-    return len(kubectl("apply", "--dry-run=server", "-n", NAMESPACE, "-f", "-", text_in=render(values), timeout=90).splitlines())
+    account = render(values, "-s", "templates/serviceaccount.yaml", check=False)  # admission asks for those of pods
+    if account.strip():
+        kubectl("apply", "-n", NAMESPACE, "-f", "-", text_in=account)
+    return len(kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "-n", NAMESPACE, "-f", "-", text_in=render(values), timeout=90).splitlines())
 
 
 def register(check):
     @check("images are named by registry, tag and digest as the values say")
     def image_names(run):
         def operator(**values):
-            text = render({name.replace("__", "."): value for name, value in values.items()})
-            words = [line.strip(" -\"") for line in text.splitlines()]
-            first = next(word for word in words if word.startswith("image: "))
-            return [first.split(" ")[1].strip('"'), *(word.split("=")[1] for word in words if word.startswith(("--server-image=", "--sidecar-image=")))]
+            text = render({name.replace("__", "."): value for name, value in values.items()}, "-s", "templates/deployment.yaml")
+            return re.findall(r'(?:image: "|--server-image=|--sidecar-image=)([^"\s]+)', text)
         for values, names in (({}, ["attune/operator:dev", "attune/server:dev", "attune/sidecar:dev"]),
                               ({"image__tag": "1.2.3"}, ["attune/operator:1.2.3", "attune/server:1.2.3", "attune/sidecar:1.2.3"]),
                               ({"global__registry": "r.io/a/", "serverImage__registry": "other", "sidecarImage__tag": "x"},
@@ -68,6 +70,7 @@ def register(check):
     def chart_variants(run):
         if not get("namespace", NAMESPACE):
             kubectl("create", "namespace", NAMESPACE)
+        wait_until("the namespace's account", 15, lambda: get("serviceaccount", "default", "-n", NAMESPACE))
         # A job of a kind that is not there yet cannot be tried.
         kinds_were_there = get("crd", "trainingjobs.attune.dev")
         kubectl("apply", "--server-side", "-f", "crds")
