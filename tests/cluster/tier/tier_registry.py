@@ -33,7 +33,7 @@ class Registry:
         PAGES.mkdir(parents=True, exist_ok=True)
         self.process = start_inside(PAGES / "registry.log", "docker-registry", "serve", self.place / "config.yml")
         wait_until("the registry", 15, lambda: inside("curl", "-sS", "--max-time", "2", "-u", f"{USER}:{PASSWORD}", f"http://{HOST}/v2/", check=False).strip() == "{}")
-        # Nodes reach it without TLS, which their container runtime has to be told.
+        # Nodes reach it without TLS, which their container runtime learns from a file.
         for node in STATE.glob("node*"):
             hosts = node / "registries" / HOST
             hosts.mkdir(parents=True, exist_ok=True)
