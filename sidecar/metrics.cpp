@@ -1,5 +1,6 @@
 #include "sidecar/metrics.h"
 
+#include <algorithm>
 #include <array>
 
 #include "proto/metric_name.h"
@@ -59,8 +60,10 @@ constexpr auto kTable = std::to_array<MetricInfo>({
      "The best value so far: the lowest, unless the goal says that higher is better."},
     {"attune_job_metric_reports_total", kCounter, "Values reported so far."},
     {"attune_process_cpu_seconds_total", kCounter, "CPU time of the training process and its descendants."},
+    {"attune_process_cpu_cores", kGauge, "Cores in use over the last window, the mean."},
     {"attune_process_cpu_limit_cores", kGauge, "CPU limit; absent when there is none."},
     {"attune_process_throttled_seconds_total", kCounter, "Time the processes were kept from running by the CPU limit."},
+    {"attune_process_throttled_ratio", kGauge, "Part of the last window that the CPU limit held the processes up."},
     {"attune_process_memory_bytes", kGauge, "Resident memory of the training process and its descendants."},
     {"attune_process_memory_limit_bytes", kGauge, "Memory limit; absent when there is none."},
     {"attune_sidecar_process_connected", kGauge, "1 while the training process is connected."},
@@ -215,11 +218,17 @@ std::vector<MetricValue> Metrics::Values(const RelayCounters& relay) const {
   if (last_ && last_->has_server()) AddServer(values, last_->server(), server_sums_);
   if (last_ && last_->has_job()) AddJob(values, last_->job());
   if (last_usage_) {
+    const double window = last_usage_->window_seconds();
     values.push_back({"attune_process_cpu_seconds_total", cpu_seconds_});
+    if (window > 0) values.push_back({"attune_process_cpu_cores", last_usage_->cpu_seconds() / window});
     if (last_usage_->cpu_limit_cores() > 0) {
       values.push_back({"attune_process_cpu_limit_cores", last_usage_->cpu_limit_cores()});
     }
     values.push_back({"attune_process_throttled_seconds_total", throttled_seconds_});
+    if (window > 0) {
+      // A thread that waits beside another one is counted once more: the sum may pass the window.
+      values.push_back({"attune_process_throttled_ratio", std::min(1.0, last_usage_->throttled_seconds() / window)});
+    }
     values.push_back({"attune_process_memory_bytes", Number(last_usage_->memory_bytes())});
     if (last_usage_->memory_limit_bytes() > 0) {
       values.push_back({"attune_process_memory_limit_bytes", Number(last_usage_->memory_limit_bytes())});

@@ -42,6 +42,8 @@ v1::WindowReport FullWindow() {
 v1::ProcessUsage FullUsage() {
   v1::ProcessUsage usage;
   usage.set_cpu_seconds(1.5);
+  usage.set_window_seconds(2);
+  usage.set_throttled_seconds(0.5);
   usage.set_cpu_limit_cores(2);
   usage.set_memory_bytes(1000);
   usage.set_memory_limit_bytes(2000);
@@ -118,6 +120,8 @@ TEST(MetricsTest, WindowsAddUpInCountersAndTheLastOneIsTheGauge) {
   EXPECT_EQ(ValueOf(values, "attune_server_pulls_total"), 6);
   EXPECT_EQ(ValueOf(values, "attune_server_rows"), 7);
   EXPECT_EQ(ValueOf(values, "attune_process_cpu_seconds_total"), 3);
+  EXPECT_EQ(ValueOf(values, "attune_process_cpu_cores"), 0.75);
+  EXPECT_EQ(ValueOf(values, "attune_process_throttled_ratio"), 0.25);
 }
 
 TEST(MetricsTest, OnlyWhatIsKnownIsShown) {
