@@ -123,6 +123,20 @@ class Api {
     return Error(StatusCode::kUnimplemented, "reading " + path + ": this API server has no documents");
   }
 
+  // The API server's clock as the header Date of its answers says it, in whole seconds: seconds since 1970.
+  // Unimplemented where there is no such header.
+  virtual StatusOr<int64_t> ServerTime(const CallOptions&) {
+    return Error(StatusCode::kUnimplemented, "this API server does not say what time it is");
+  }
+
+  // What a pod answers at one of its ports to GET "/<path>", by way of the API server (the right: get pods/proxy), at
+  // most kPodPageMax bytes of it. Unimplemented where there is no such way.
+  static constexpr uint64_t kPodPageMax = 1 << 20;
+  virtual StatusOr<std::string> GetPodPage(const ObjectKey& pod, uint16_t, const std::string&, const CallOptions&) {
+    return Error(StatusCode::kUnimplemented,
+                 "reading a page of pod " + pod.ToString() + ": this API server leads to no pods");
+  }
+
   // Starts a watch. Signals come after (or while) this returns; after kError, kEnded or kBroken none follows.
   virtual StatusOr<std::unique_ptr<Watch>> StartWatch(const ResourceType& type, const WatchOptions& options,
                                                       std::function<void(WatchSignal)> on_signal) = 0;

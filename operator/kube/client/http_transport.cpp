@@ -147,6 +147,7 @@ HttpHead HeadOf(const http::http_response& response) {
   };
   head.content_type = find("Content-Type");
   head.redirect_location = find("Location");
+  head.date = find("Date");
   std::string after = find("Retry-After");
   int seconds = 0;
   if (std::from_chars(after.data(), after.data() + after.size(), seconds).ec == std::errc() && seconds >= 0) {

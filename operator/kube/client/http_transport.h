@@ -32,6 +32,7 @@ struct HttpHead {
   std::string content_type;
   std::string redirect_location;
   std::optional<Duration> retry_after;
+  std::string date = {};  // of the server, as it writes it: "Fri, 15 Jan 2027 08:00:00 GMT"; "": it does not say
 };
 
 struct HttpResponse {

@@ -1,6 +1,7 @@
 #include "operator/kube/client/rest_api.h"
 
 #include <algorithm>
+#include <ctime>
 #include <thread>
 
 #include "base/check.h"
@@ -139,6 +140,28 @@ class RestApi final : public Api {
 
   StatusOr<Json> GetDocument(const std::string& path, const CallOptions& call) override {
     return SendForObject({.method = "GET", .path = path, .may_repeat = true}, "reading " + path, call);
+  }
+
+  StatusOr<int64_t> ServerTime(const CallOptions& call) override {
+    const std::string doing = "asking the API server for its time";
+    ASSIGN_OR_RETURN(const HttpResponse response, Send({.method = "GET", .path = "/version", .may_repeat = true},
+                                                       call.timeout, kObjectBytesMax, doing));
+    std::tm parts{};
+    if (strptime(response.head.date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr)
+      return Error(StatusCode::kUnimplemented, doing + ": its answer carries no Date");
+    return static_cast<int64_t>(timegm(&parts));
+  }
+
+  StatusOr<std::string> GetPodPage(const ObjectKey& pod, uint16_t port, const std::string& path,
+                                   const CallOptions& call) override {
+    const std::string doing = Doing("reading a page of", kPods, pod);
+    ObjectKey target = pod;
+    target.name += ":" + std::to_string(port);
+    ASSIGN_OR_RETURN(const std::string base, ObjectPath(kPods, target, "proxy"));
+    ASSIGN_OR_RETURN(HttpResponse response, Send({.method = "GET", .path = base + "/" + path, .may_repeat = true},
+                                                 call.timeout, kPodPageMax, doing));
+    RETURN_IF_ERROR(ToStatus(response, doing));
+    return std::move(response.body);
   }
 
   StatusOr<ListResult> List(const ResourceType& type, const ListOptions& options, const CallOptions& call) override {

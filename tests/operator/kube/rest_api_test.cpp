@@ -58,6 +58,29 @@ TEST(RestApi, SendsWhatTheApiServerExpects) {
   EXPECT_LT(server.connections(), server.requests()) << "connections are reused";
 }
 
+TEST(RestApi, ReadsPagesOfPodsAndTheServersTime) {
+  std::vector<std::string> seen;
+  ScriptedServer server([&](Exchange& e) {
+    seen.push_back(e.target);
+    const bool time = e.target == "/version";
+    e.Reply(200, time ? "{}" : "rows 7\n", time ? "application/json" : "text/plain",
+            "Date: Fri, 15 Jan 2027 08:00:00 GMT\r\n");
+  });
+  auto api = Client(server);
+  EXPECT_EQ(api->GetPodPage({"n", "a"}, 7402, "metrics", {}).value_or(""), "rows 7\n");
+  EXPECT_EQ(api->ServerTime({}).value_or(0), 1'800'000'000);
+  EXPECT_THAT(seen, ElementsAre("/api/v1/namespaces/n/pods/a%3A7402/proxy/metrics", "/version"));
+}
+
+TEST(RestApi, SaysWhatTheApiServerSaysOfAPodThatDoesNotAnswer) {
+  ScriptedServer server(
+      [&](Exchange& e) { e.Reply(503, R"({"kind":"Status","message":"no route to host","code":503})"); });
+  const auto page = Client(server)->GetPodPage({"n", "a"}, 7402, "metrics", {});
+  EXPECT_EQ(page.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(Message(page.status())), HasSubstr("no route to host"));
+  EXPECT_EQ(Client(server)->ServerTime({}).status().code(), StatusCode::kUnavailable);
+}
+
 TEST(RestApi, ListsArePagedAndItemsNamed) {
   std::vector<std::string> targets;
   ScriptedServer server([&](Exchange& e) {
