@@ -55,7 +55,7 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (values.follow && (values.run.detach || values.resume.with.detach))
     throw CLI::ValidationError("--follow and --detach exclude each other");
   values.run.json = values.resume.with.json = values.runs.json = values.validate.json = values.inspect.json =
-      values.export_.json = values.explain.json = values.output == "json";
+      values.top.json = values.export_.json = values.explain.json = values.output == "json";
   SortWords(values);
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
@@ -63,6 +63,7 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (name == "runs") arguments.command = values.runs;
   if (name == "validate") arguments.command = values.validate;
   if (name == "get") arguments.command = values.get;
+  if (name == "top") arguments.command = values.top;
   if (name == "describe") arguments.command = values.describe;
   if (name == "report") arguments.command = values.report;
   if (name == "explain") arguments.command = values.explain;
@@ -129,7 +130,7 @@ std::vector<CommandWords> AllCommandWords() {
   Build(app, values);
   std::vector<CommandWords> all;
   const auto words = [](const CLI::App& command) {
-    CommandWords entry{command.get_name(), {}};
+    CommandWords entry{command.get_name(), command.get_group(), {}};
     for (const CLI::Option* option : command.get_options()) {
       if (option->get_group().empty()) continue;  // not for people
       for (const std::string& name : option->get_lnames()) entry.options.push_back("--" + name);

@@ -58,6 +58,11 @@ struct GetArguments {
   std::string output;  // "", json, yaml, name
   bool managed_fields = false;
 };
+struct TopArguments {
+  std::string job;  // "": all
+  bool all_namespaces = false, once = false, json = false;
+  int64_t interval_seconds = 2;
+};
 struct DescribeArguments {
   std::string job;
 };
@@ -145,10 +150,10 @@ struct CompletionArguments {
 
 // In all of them a job that is not named, "", is the only one there is (cli/connection.h).
 using Command =
-    std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments, DescribeArguments,
-                 ReportArguments, ExplainArguments, PolicyArguments, LogsArguments, ScaleArguments, SyncArguments,
-                 TuneArguments, CheckpointArguments, MoveArguments, SuspendArguments, PlaceArguments, StopArguments,
-                 ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
+    std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments,
+                 TopArguments, DescribeArguments, ReportArguments, ExplainArguments, PolicyArguments, LogsArguments,
+                 ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, MoveArguments, SuspendArguments,
+                 PlaceArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;
@@ -166,6 +171,7 @@ ParsedArguments ParseArguments(const std::vector<std::string>& arguments);  // w
 // For completion scripts and their test: commands with their options, in the order of the help text.
 struct CommandWords {
   std::string name;
+  std::string group;                 // its heading in the help text
   std::vector<std::string> options;  // long names with dashes
 };
 std::vector<CommandWords> AllCommandWords();

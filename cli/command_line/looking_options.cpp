@@ -16,6 +16,24 @@ void AddGet(CLI::App& app, TypedValues& values) {
       ->type_name("FORMAT");
 }
 
+void AddTop(CLI::App& app, TypedValues& values) {
+  CLI::App* top = AddCommand(
+      app, "top", "Watch all jobs, or one with its pods, as they train",
+      "On a terminal it is drawn in place, and ends with q or Ctrl-C; in a pipe one table follows the other. What its\n"
+      "pods use is read of a job alone; on a cluster that needs the right to get pods/proxy.\n\n"
+      "  attune top                        every job: speed, time left, loss, memory, what tuning does\n"
+      "  attune top word2vec               one: curves, cpu and memory of every pod, last decisions\n"
+      "  attune top --once -o json | jq .  for programs\n");
+  top->add_option("JOB", values.top.job, "Name of a job (default: all)");
+  top->add_flag("-A,--all-namespaces", values.top.all_namespaces, "Jobs of all namespaces");
+  constexpr int64_t kHour = 3600;
+  top->add_option("--interval", values.top.interval_seconds, "Time between two looks (default 2)")
+      ->type_name("SECONDS")
+      ->check(WholeNumber(1, kHour));
+  top->add_flag("--once", values.top.once, "One look, as a table");
+  AddJsonOutput(*top, values, "json: one object per look and line, for programs");
+}
+
 void AddDescribe(CLI::App& app, TypedValues& values) {
   CLI::App* describe = AddCommand(app, "describe", "Show all of a job: settings, conditions, pods, events",
                                   "  attune describe word2vec\n");
@@ -99,12 +117,14 @@ void AddLogs(CLI::App& app, TypedValues& values) {
 
 void AddLooking(CLI::App& app, TypedValues& values) {
   AddGet(app, values);
+  AddTop(app, values);
   AddDescribe(app, values);
   AddReport(app, values);
   AddRuns(app, values);
   AddExplain(app, values);
   AddPolicy(app, values);
   AddLogs(app, values);
+  GroupCommands(app, "To look");
 }
 
 }  // namespace attune::cli

@@ -58,6 +58,7 @@ void AddExport(CLI::App& app, TypedValues& values) {
 void AddModels(CLI::App& app, TypedValues& values) {
   AddInspect(app, values);
   AddExport(app, values);
+  GroupCommands(app, "Models");
 }
 
 }  // namespace attune::cli

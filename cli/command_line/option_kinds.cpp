@@ -13,6 +13,13 @@ CLI::App* AddCommand(CLI::App& app, const char* name, const char* description, c
   return command;
 }
 
+void GroupCommands(CLI::App& app, const char* heading) {
+  static const std::string ungrouped = CLI::App().get_group();
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_group() == ungrouped) command->group(heading);
+  }
+}
+
 void AddJsonOutput(CLI::App& command, TypedValues& values, const char* description) {
   command.add_option("-o,--output", values.output, description)->check(OneOf({"json"}))->type_name("FORMAT");
 }

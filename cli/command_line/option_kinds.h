@@ -20,6 +20,8 @@ inline constexpr char kJobOrOnly[] = "Name of a job; may be left out where there
 
 // A command of `app`, which owns it.
 CLI::App* AddCommand(CLI::App& app, const char* name, const char* description, const char* footer);
+// Puts the commands that were added since the last call below a heading of the help text.
+void GroupCommands(CLI::App& app, const char* heading);
 // -o json, for programs.
 void AddJsonOutput(CLI::App& command, TypedValues& values, const char* description);
 // --timeout, up to a day.

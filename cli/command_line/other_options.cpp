@@ -31,6 +31,7 @@ void AddOthers(CLI::App& app, TypedValues& values) {
   AddTuner(app, values);
   AddVersion(app, values);
   AddCompletion(app, values);
+  GroupCommands(app, "This program");
 }
 
 }  // namespace attune::cli

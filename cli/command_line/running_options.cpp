@@ -90,6 +90,7 @@ void AddRunning(CLI::App& app, TypedValues& values) {
   AddRun(app, values);
   AddResume(app, values);
   AddValidate(app, values);
+  GroupCommands(app, "To train");
 }
 
 }  // namespace attune::cli

@@ -139,6 +139,7 @@ void AddSteering(CLI::App& app, TypedValues& values) {
   AddSuspend(app, values);
   AddPlace(app, values);
   AddStop(app, values);
+  GroupCommands(app, "To change what runs");
 }
 
 }  // namespace attune::cli

@@ -15,6 +15,7 @@ struct TypedValues {
   RunsArguments runs;
   ValidateArguments validate;
   GetArguments get;
+  TopArguments top;
   DescribeArguments describe;
   ReportArguments report;
   ExplainArguments explain;

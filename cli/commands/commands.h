@@ -1,4 +1,5 @@
-// One function per command, each in a file of its name. They print and return an exit code.
+// One function per command, each in a file of its name, in the directory of its group. They print and return an exit
+// code.
 #pragma once
 
 #include "cli/arguments.h"
@@ -10,6 +11,7 @@ int Resume(const ResumeArguments& arguments, const Target& target);
 int Runs(const RunsArguments& arguments);
 int Validate(const ValidateArguments& arguments);
 int Get(const GetArguments& arguments, const Target& target);
+int Top(const TopArguments& arguments, const Target& target);
 int Describe(const DescribeArguments& arguments, const Target& target);
 int Report(const ReportArguments& arguments, const Target& target);
 int Explain(const ExplainArguments& arguments, const Target& target);

@@ -10,9 +10,10 @@
 #include "cli/display/job/job_json.h"
 #include "cli/display/job/render.h"
 #include "cli/display/job/summary.h"
+#include "cli/display/job/view_trends.h"
 #include "cli/display/local_time.h"
 #include "cli/display/terminal.h"
-#include "cli/display/trend.h"
+#include "cli/runs/job_look.h"
 
 namespace attune::cli {
 namespace {
@@ -57,14 +58,6 @@ class Follower {
   }
 
  private:
-  struct Trends {
-    Trend loss, rate;
-    struct OfMetric {
-      Trend values;
-      uint64_t reports = 0;  // seen so far
-    };
-    std::map<std::string, OfMetric> metrics;
-  };
   struct Shown {
     std::string phase;
     MonotonicTime line_at{};
@@ -81,40 +74,18 @@ class Follower {
 
   Status Refresh(const kube::ObjectKey& key, JobView& view) {
     if (Ended(view)) return OkStatus();
-    const auto object = api_.Get(kube::kTrainingJobs, key, kCall);
-    if (object.status().code() == StatusCode::kNotFound) {
-      view.outcome = JobView::Outcome::kDeleted;
-      view.phase = "Deleted";
+    auto seen = LookAtJob(api_, key, kCall);
+    if (!seen.ok()) return seen.status();
+    last_answer_ = time_.Now();
+    if (seen->outcome == JobView::Outcome::kDeleted) {  // what was seen of it stays
+      view.outcome = seen->outcome;
+      view.phase = seen->phase;
       return OkStatus();
     }
-    if (!object.ok()) return object.status();
-    last_answer_ = time_.Now();
-    const auto pods = GetPods(api_, key);
-    auto events = GetEvents(api_, key, false);
-    const api::ParsedJob job = api::ParseTrainingJob(*object);
-    view = MakeView(job.job, pods.ok() ? *pods : std::vector<kube::Json>(),
-                    events.ok() ? *std::move(events) : std::vector<JobEvent>());
-    if (options_.add_telemetry) options_.add_telemetry(key, job.job.uid, view);
-    if (live_) {
-      Trends& trends = trends_[key.ToString()];
-      trends.loss.Add(view.loss);
-      trends.rate.Add(view.rate);
-      view.loss_trend = trends.loss.values();
-      view.rate_trend = trends.rate.values();
-      AddMetricTrends(trends, view);
-    }
+    view = *std::move(seen);
+    if (options_.add_telemetry) options_.add_telemetry(key, view.uid, view);
+    if (live_) trends_[key.ToString()].Add(view);
     return OkStatus();
-  }
-
-  // At each report one value: reports are far apart, and looks are not.
-  static void AddMetricTrends(Trends& trends, JobView& view) {
-    for (const api::MetricStatus& metric : view.metrics) {
-      Trends::OfMetric& seen = trends.metrics[metric.name];
-      const auto reports = static_cast<uint64_t>(metric.reports);
-      if (reports != seen.reports) seen.values.Add(metric.value);
-      seen.reports = reports;
-      view.metric_trends.emplace_back(metric.name, seen.values.values());
-    }
   }
 
   void Show() {
@@ -171,7 +142,7 @@ class Follower {
   const bool live_;
   std::unique_ptr<LiveArea> area_;
   std::vector<Shown> shown_;
-  std::map<std::string, Trends> trends_;  // by job
+  std::map<std::string, ViewTrends> trends_;  // by job
   MonotonicTime last_answer_{};
   FollowResult result_;
 };

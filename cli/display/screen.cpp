@@ -1,5 +1,7 @@
 #include "cli/display/screen.h"
 
+#include <algorithm>
+
 namespace attune::cli {
 
 int DisplayWidth(std::string_view text) {
@@ -45,6 +47,21 @@ std::string OneLine(std::string text) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
   return text;
+}
+
+std::string AsAscii(std::string_view text) {
+  std::string plain;
+  while (!text.empty()) {
+    const size_t size = std::max<size_t>(FittingBytes(text, 1), 1);
+    const std::string_view character = text.substr(0, size);
+    if (size == 1) {
+      plain += character;
+    } else {
+      plain += character == "\u00b1" ? '~' : character == "\u2192" ? '>' : '?';  // plus or minus; an arrow
+    }
+    text.remove_prefix(size);
+  }
+  return plain;
 }
 
 std::string ShortPath(const std::string& path, const std::string& directory) {

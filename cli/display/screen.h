@@ -23,6 +23,8 @@ size_t FittingBytes(std::string_view text, int columns);
 std::vector<std::string> WrapText(std::string_view text, int width);
 // Without line breaks and other control characters: a space stands for each.
 std::string OneLine(std::string text);
+// For a terminal without UTF-8: a character stands for each that is not ASCII, so that no width changes.
+std::string AsAscii(std::string_view text);
 // The path as it is named from `directory`, when it lies below it.
 std::string ShortPath(const std::string& path, const std::string& directory);
 

@@ -89,13 +89,20 @@ Screen CurrentScreen() {
   return screen;
 }
 
-LiveArea::LiveArea() {
+bool CanReadKeys() { return isatty(STDIN_FILENO) != 0 && tcgetpgrp(STDIN_FILENO) == getpgrp(); }
+
+LiveArea::LiveArea(KeyMode keys) {
   if (isatty(STDIN_FILENO) != 0 && tcgetattr(STDIN_FILENO, &g_saved_mode) == 0) {
     termios quiet = g_saved_mode;
     quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    if (keys == KeyMode::kSingle) {
+      quiet.c_lflag &= ~static_cast<tcflag_t>(ICANON);
+      quiet.c_cc[VMIN] = 1;
+      quiet.c_cc[VTIME] = 0;
+    }
     g_mode_saved = true;
     // In the background this would stop the process; the display is then left as it is.
-    if (tcgetpgrp(STDIN_FILENO) == getpgrp()) tcsetattr(STDIN_FILENO, TCSANOW, &quiet);
+    if (CanReadKeys()) tcsetattr(STDIN_FILENO, TCSANOW, &quiet);
   }
   g_area_shown = true;
   WriteAll(kHideCursor);
@@ -151,6 +158,28 @@ bool Interrupts::Wait(Duration time, int seen) {
     }
   }
   return count() > seen;
+}
+
+Interrupts::News Interrupts::WaitForNews(Duration time, bool keys) {
+  News news;
+  // A descriptor that is -1 is left out by poll. Of standard output only its end is of interest.
+  pollfd watched[] = {{g_wake[0], POLLIN, 0}, {STDOUT_FILENO, 0, 0}, {keys ? STDIN_FILENO : -1, POLLIN, 0}};
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+  if (count() == 0 && poll(watched, std::size(watched), static_cast<int>(std::max<int64_t>(milliseconds, 0))) > 0) {
+    news.resized = (watched[0].revents & POLLIN) != 0;
+    char drained[64];
+    while (news.resized && read(g_wake[0], drained, sizeof drained) > 0) {
+    }
+    news.output_closed = (watched[1].revents & (POLLERR | POLLNVAL)) != 0;
+    if ((watched[2].revents & POLLIN) != 0) {
+      const ssize_t size = read(STDIN_FILENO, drained, sizeof drained);
+      if (size > 0) news.keys.assign(drained, static_cast<size_t>(size));
+      if (size == 0) news.interrupted = true;  // the terminal is gone
+    }
+    if ((watched[2].revents & (POLLERR | POLLHUP)) != 0) news.interrupted = true;
+  }
+  news.interrupted = news.interrupted || count() > 0;
+  return news;
 }
 
 }  // namespace attune::cli

@@ -27,6 +27,7 @@ PodView FromPod(const kube::Json& pod) {
   view.name = kube::Name(pod);
   view.role = kube::Label(pod, contract::kLabelRole);
   view.state = PodState(pod);
+  view.address = kube::StringAt(pod, {"status", "podIP"});
   return view;
 }
 
@@ -104,6 +105,7 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
   JobView view;
   view.name = job.name;
   view.name_space = job.name_space;
+  view.uid = job.uid;
   view.phase = job.status.phase.empty() ? "Pending" : job.status.phase;
   if (job.being_deleted) view.phase = "Deleting";
   if (const auto& progress = job.status.progress) {
@@ -153,6 +155,11 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
     view.tuning = tuning->message;
     view.remaining_low = tuning->remaining_low;
     view.remaining_high = tuning->remaining_high;
+    view.decisions = tuning->decisions;
+  }
+  if (const auto& move = job.status.move) {
+    view.move = move->message;
+    view.moving = move->state == api::kMoving;
   }
   view.servers_ready = job.status.servers.ready;
   view.workers_ready = job.status.workers.ready;
@@ -191,8 +198,11 @@ void AddTelemetry(const telemetry::JobSample& sample, JobView& view) {
     if (pod.window.has_worker() && seconds > 0) at->rate = static_cast<double>(pod.window.worker().samples()) / seconds;
     if (pod.window.has_server()) at->rows = pod.window.server().rows();
     if (pod.usage.memory_bytes() > 0) at->memory_bytes = pod.usage.memory_bytes();
+    if (pod.usage.memory_limit_bytes() > 0) at->memory_limit = pod.usage.memory_limit_bytes();
     if (pod.usage.cpu_limit_cores() > 0) at->cpu_limit = pod.usage.cpu_limit_cores();
-    if (pod.usage.window_seconds() > 0) at->cpu_cores = pod.usage.cpu_seconds() / pod.usage.window_seconds();
+    if (pod.usage.window_seconds() <= 0) continue;
+    at->cpu_cores = pod.usage.cpu_seconds() / pod.usage.window_seconds();
+    at->throttled = std::min(1.0, pod.usage.throttled_seconds() / pod.usage.window_seconds());
   }
 }
 

@@ -22,10 +22,13 @@ struct PodView {
   std::optional<uint64_t> rows;  // servers
   std::optional<uint64_t> memory_bytes;
   std::optional<double> cpu_cores, cpu_limit;
+  std::optional<uint64_t> memory_limit;
+  std::optional<double> throttled;  // share of the time that its limit of CPU held it up
+  std::string address;              // of the pod; "" before it has one
 };
 
 struct JobView {
-  std::string name, name_space, phase;
+  std::string name, name_space, uid, phase;
   std::optional<double> fraction;            // of the goal
   uint64_t epoch = 0, epochs = 0;            // epoch counts from 0; epochs 0: the goal is not in epochs
   std::optional<double> steps, epochs_done;  // of all workers together, so far
@@ -53,6 +56,9 @@ struct JobView {
   std::string tuning;                                   // what the tuner does, and why; "" when the job is not tuned
   std::string tuning_stage;                             // "Trying"
   std::optional<double> remaining_low, remaining_high;  // as the tuner believes
+  std::vector<api::TuningDecision> decisions;           // the tuner's last ones, oldest first
+  std::string move;                                     // of a pod to another machine: what is said of the last one
+  bool moving = false;                                  // it is not done yet
   std::vector<PodView> pods;                            // ordered by role and index
   std::vector<JobEvent> events;                         // oldest first
   double started = 0, ended = 0;                        // seconds since 1970; 0: not yet

@@ -3,12 +3,26 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tests/cli/golden.h"
 
 namespace attune::cli {
 namespace {
 
 using ::testing::HasSubstr;
+
+// The recorded texts lie by the headings of the program's help, as the commands do (cli/commands/).
+std::string HelpFile(const CommandWords& command) {
+  static const std::map<std::string, std::string> kDirectories = {{"To train", "running"},
+                                                                  {"To look", "looking"},
+                                                                  {"To change what runs", "steering"},
+                                                                  {"Models", "models"},
+                                                                  {"This program", "program"}};
+  const auto at = kDirectories.find(command.group);
+  EXPECT_NE(at, kDirectories.end()) << command.name << " stands below no heading: " << command.group;
+  return "help/" + (at == kDirectories.end() ? "" : at->second + "/") + command.name + ".txt";
+}
 
 TEST(Arguments, HelpOfTheProgramAndOfEveryCommand) {
   const ParsedArguments help = ParseArguments({"--help"});
@@ -18,7 +32,7 @@ TEST(Arguments, HelpOfTheProgramAndOfEveryCommand) {
     if (command.name.empty()) continue;
     const ParsedArguments of_command = ParseArguments({command.name, "--help"});
     EXPECT_EQ(of_command.exit_code, 0);
-    ExpectGolden(of_command.text, "help/" + command.name + ".txt");
+    ExpectGolden(of_command.text, HelpFile(command));
   }
 }
 
@@ -141,6 +155,11 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"policy", "apply", "f"}, "\"apply\" is not one of: list, explain, test"},
       {{"policy", "list", "-o", "name"}, "json, yaml"},
       {{"policy", "test", "f", "g"}, "not expected: g"},
+      {{"watch"}, "did you mean top?"},
+      {{"tpo"}, "did you mean top?"},
+      {{"top", "--intervall", "3"}, "did you mean --interval?"},
+      {{"top", "--interval", "0"}, "see attune top --help"},
+      {{"top", "-o", "yaml"}, "\"yaml\" is not one of: json"},
       {{"policies"}, "did you mean policy list?"},
       {{"fly"}, "there is no command fly"},
       {{"scael", "j"}, "did you mean scale?"}};

@@ -1,4 +1,4 @@
-#include "cli/commands/completion.h"
+#include "cli/commands/program/completion.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -33,9 +33,10 @@ std::string Suggest(const std::string& words, int current) {
 }
 
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
-  EXPECT_THAT(Suggest("attune \"\"", 1),
-              HasSubstr("run resume validate get describe report runs explain policy logs scale sync tune "
-                        "checkpoint move suspend restart spread pack stop inspect export tuner version completion"));
+  EXPECT_THAT(
+      Suggest("attune \"\"", 1),
+      HasSubstr("run resume validate get top describe report runs explain policy logs scale sync tune "
+                "checkpoint move suspend restart spread pack stop inspect export tuner version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),
@@ -57,6 +58,9 @@ TEST(Completion, OffersWhatFitsAndNothingElse) {
       {"attune inspect word", "word2vec\n"},
       {"attune get -o \"\"", "json yaml name\n"},
       {"attune run -o \"\"", "json\n"},
+      {"attune top -o \"\"", "json\n"},
+      {"attune top word", "word2vec\n"},
+      {"attune top --interval \"\"", "\n"},
       {"attune explain -o \"\"", "json\n"},
       {"attune run --tune in", "initial inplaceonly\n"},
       {"attune tune pause \"\"", "word2vec\n"},

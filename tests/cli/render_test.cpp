@@ -185,6 +185,47 @@ TEST(Render, MetricsHaveCurvesWhereRowsAreFree) {
     EXPECT_LE(DisplayWidth(line), 40) << line;
 }
 
+TEST(Render, TheTunersLastDecisionsStandBetweenPodsAndEvents) {
+  JobView view = Training();
+  for (uint64_t i = 1; i <= 4; ++i) {
+    view.decisions.push_back({.number = i,
+                              .time = "2027-01-15T08:00:32Z",
+                              .from = "servers=1 workers=2 slack=0",
+                              .to = i == 4 ? "servers=2 workers=4 slack=0" : "servers=1 workers=3 slack=0",
+                              .expected = "+20 %",
+                              .measured = i == 4 ? "" : "+61 % (\u00b14.0 %)",
+                              .outcome = i == 4 ? "Open" : "Kept"});
+  }
+  view.move = "word2vec-worker-1 moves from node-1 to node-2";
+  view.moving = true;
+  const Screen screen{.width = 100, .height = 40, .color = false, .unicode = true};
+  const std::string text = Text(Render(view, screen, kNow));
+  EXPECT_THAT(text, HasSubstr("\nword2vec-worker-1 moves from node-1 to node-2\n"));
+  EXPECT_THAT(text, HasSubstr("\n\n  #2  workers 2 -> 3: kept, measured +61 % (\u00b14.0 %), 30s ago\n"));
+  EXPECT_THAT(text, HasSubstr("\n  #4  servers 1 -> 2, workers 2 -> 4: being tried, expected +20 %, 30s ago\n\n"));
+  EXPECT_THAT(text, Not(HasSubstr("#1"))) << "the last three";
+  view.moving = false;
+  EXPECT_THAT(Text(Render(view, screen, kNow)), Not(HasSubstr("node-2"))) << "Events have what is over";
+}
+
+TEST(Render, PodsShowLimitsAndHowLongTheyWereThrottledAsFarAsThereIsRoom) {
+  JobView view = Training();
+  for (PodView& pod : view.pods) {
+    if (!pod.memory_bytes) continue;
+    pod.memory_limit = 256 << 20;
+    pod.cpu_limit = 1;
+    pod.throttled = 0.125;
+  }
+  const auto row = [&](int width) {
+    for (const std::string& line : Render(view, {.width = width, .height = 24, .unicode = true}, kNow)) {
+      if (line.find("worker-0") != std::string::npos) return line;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(row(120), "  word2vec-worker-0   Ready     91.0k words/s   -       84.0 MiB of 256 MiB   0.99 of 1   12%");
+  EXPECT_EQ(row(80), "  worker-0   Ready     91.0k/s   -       32% of 256 MiB   0.99 of 1   12%");
+}
+
 TEST(Render, AProgramThatEndsBeforeAnyStepIsNamedAtOnce) {
   api::TrainingJob job;
   job.name = "toy";

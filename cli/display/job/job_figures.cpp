@@ -1,6 +1,8 @@
 #include "cli/display/job/job_figures.h"
 
 #include <algorithm>
+#include <map>
+#include <sstream>
 
 #include "cli/runs/jobs.h"
 #include "operator/api/format.h"
@@ -98,6 +100,47 @@ std::string TroubleText(const JobView& view, double now) {
 std::string TuningText(const JobView& view) {
   if (view.tuning.empty() || view.outcome != JobView::Outcome::kNone) return "";
   return "tuner: " + view.tuning;
+}
+
+namespace {
+
+// Words of "servers=1 workers=2" that the other setting does not have: "workers 2 -> 4".
+std::string ChangeText(const std::string& from, const std::string& to) {
+  std::map<std::string, std::string> before;
+  std::istringstream old_words(from), new_words(to);
+  for (std::string word; old_words >> word;) before[word.substr(0, word.find('='))] = word;
+  std::string text;
+  for (std::string word; new_words >> word;) {
+    const size_t at = word.find('=');
+    const std::string old = before[word.substr(0, at)];
+    if (old == word || at == std::string::npos) continue;
+    text += (text.empty() ? "" : ", ") + word.substr(0, at) + " ";
+    if (!old.empty()) text += old.substr(at + 1) + " -> ";
+    text += word.substr(at + 1);
+  }
+  return text.empty() ? from + " -> " + to : text;
+}
+
+// As the status names outcomes, in the middle of a sentence.
+std::string OutcomeText(const std::string& outcome) {
+  static const std::map<std::string, std::string> kTexts = {{"Open", "being tried"},       {"Kept", "kept"},
+                                                            {"RolledBack", "rolled back"}, {"NotTaken", "not taken"},
+                                                            {"Crashed", "crashed"},        {"Unjudged", "not judged"}};
+  const auto at = kTexts.find(outcome);
+  return at == kTexts.end() ? outcome : at->second;
+}
+
+}  // namespace
+
+std::string DecisionText(const api::TuningDecision& decision, double now) {
+  std::string text = ChangeText(decision.from, decision.to) + ": " + OutcomeText(decision.outcome);
+  if (!decision.measured.empty()) {
+    text += ", measured " + decision.measured;
+  } else if (!decision.expected.empty()) {
+    text += ", expected " + decision.expected;
+  }
+  const std::string age = AgeText(decision.time, now);
+  return OneLine(text + (age.empty() ? "" : ", " + age + " ago"));
 }
 
 }  // namespace attune::cli

@@ -26,6 +26,8 @@ std::string DataPlaneText(const JobView& view, double now);
 std::string TroubleText(const JobView& view, double now);
 // What the tuner tries or keeps; "" for a job that is not tuned or has ended.
 std::string TuningText(const JobView& view);
+// "workers 2 -> 4: kept, measured +61 % (\u00b14.0 %), 30s ago".
+std::string DecisionText(const api::TuningDecision& decision, double now);
 // "worker-3" of pod "word2vec-worker-3": the job stands above.
 std::string ShortPodName(const std::string& pod, const std::string& job);
 

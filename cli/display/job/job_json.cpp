@@ -2,13 +2,9 @@
 
 #include "cli/display/job/job_figures.h"
 #include "cli/runs/jobs.h"
-#include "operator/kube/object.h"
 
 namespace attune::cli {
 namespace {
-
-// Figures outside JSON's range become null by the library; text may hold anything.
-std::string Dump(const kube::Json& value) { return value.dump(-1, ' ', false, kube::Json::error_handler_t::replace); }
 
 const char* OutcomeName(JobView::Outcome outcome) {
   switch (outcome) {
@@ -50,12 +46,20 @@ kube::Json PodJson(const PodView& pod) {
   if (pod.memory_bytes) entry["memoryBytes"] = *pod.memory_bytes;
   if (pod.cpu_cores) entry["cpuCores"] = *pod.cpu_cores;
   if (pod.cpu_limit) entry["cpuLimitCores"] = *pod.cpu_limit;
+  if (pod.memory_limit) entry["memoryLimitBytes"] = *pod.memory_limit;
+  if (pod.throttled) entry["throttled"] = *pod.throttled;
   return entry;
 }
 
 }  // namespace
 
-std::string RenderJson(const JobView& view, double now) {
+std::string JsonLine(const kube::Json& value) {
+  return value.dump(-1, ' ', false, kube::Json::error_handler_t::replace);
+}
+
+std::string RenderJson(const JobView& view, double now) { return JsonLine(JobJson(view, now)); }
+
+kube::Json JobJson(const JobView& view, double now) {
   kube::Json object = {{"type", view.outcome == JobView::Outcome::kNone ? "progress" : "result"},
                        {"time", TimeText(now)},
                        {"job", view.name},
@@ -91,7 +95,7 @@ std::string RenderJson(const JobView& view, double now) {
     object["result"] = {
         {"metrics", view.result->metrics}, {"summary", view.result->summary}, {"modelPath", view.result->model_path}};
   }
-  return Dump(object);
+  return object;
 }
 
 }  // namespace attune::cli

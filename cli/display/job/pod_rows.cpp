@@ -24,25 +24,62 @@ std::string CpuText(const PodView& pod) {
   return result + " of " + text;
 }
 
+// "84.0 MiB", "84.0 MiB of 1.0 GiB"; where there is no room for that "8% of 1.0 GiB".
+std::string MemoryText(const PodView& pod, bool brief) {
+  if (!pod.memory_bytes) return "-";
+  const std::string used = api::FormatBytes(*pod.memory_bytes);
+  if (!pod.memory_limit || *pod.memory_limit == 0) return used;
+  const std::string of = " of " + api::FormatBytes(*pod.memory_limit);
+  if (!brief) return used + of;
+  const double share = static_cast<double>(*pod.memory_bytes) / static_cast<double>(*pod.memory_limit);
+  return api::FormatPercent(share) + of;
+}
+
 struct PodColumns {
   bool details = false;
   bool short_names = false;
+  bool brief = false;  // figures without what can be left out
 };
+
 Table PodTable(const JobView& view, PodColumns columns) {
+  const bool throttled =
+      std::any_of(view.pods.begin(), view.pods.end(), [](const PodView& pod) { return pod.throttled.has_value(); });
   Table table;
   table.header = {"POD", "STATE", "RATE"};
   if (columns.details) table.header.insert(table.header.end(), {"ROWS", "MEMORY", "CPU"});
+  if (columns.details && throttled) table.header.emplace_back("THROTTLED");
   for (const PodView& pod : view.pods) {
     const std::string name = columns.short_names ? ShortPodName(pod.name, view.name) : pod.name;
-    std::vector<std::string> row = {name, pod.state, pod.rate ? api::FormatRate(*pod.rate, view.sample_unit) : "-"};
+    const std::string unit = columns.brief ? "" : view.sample_unit;
+    std::vector<std::string> row = {name, pod.state, pod.rate ? api::FormatRate(*pod.rate, unit) : "-"};
     if (columns.details) {
       row.push_back(pod.rows ? api::FormatCount(static_cast<double>(*pod.rows)) : "-");
-      row.push_back(pod.memory_bytes ? api::FormatBytes(*pod.memory_bytes) : "-");
+      row.push_back(MemoryText(pod, columns.brief));
       row.push_back(CpuText(pod));
     }
+    if (columns.details && throttled) row.push_back(pod.throttled ? api::FormatPercent(*pod.throttled) : "-");
     table.rows.push_back(row);
   }
   return table;
+}
+
+// With as much as the screen has columns for.
+std::vector<std::string> PodLines(const JobView& view, const Screen& screen) {
+  PodColumns columns{.details = screen.width >= kColumnsForDetails};
+  const auto fits = [&](const std::vector<std::string>& rows) {
+    return std::all_of(rows.begin(), rows.end(),
+                       [&](const std::string& row) { return DisplayWidth(row) + 2 <= screen.width; });
+  };
+  std::vector<std::string> rows = FormatTable(PodTable(view, columns));
+  if (!fits(rows)) {
+    columns.short_names = true;
+    rows = FormatTable(PodTable(view, columns));
+  }
+  if (!fits(rows)) {
+    columns.brief = true;
+    rows = FormatTable(PodTable(view, columns));
+  }
+  return rows;
 }
 
 // Higher is worse: what does not run, then what is slower than most of its role.
@@ -78,12 +115,7 @@ void AddPods(const JobView& view, const Screen& screen, size_t room, std::vector
     WorstFirst(sorted.pods);
     shown_view = &sorted;
   }
-  PodColumns columns{.details = screen.width >= kColumnsForDetails};
-  std::vector<std::string> rows = FormatTable(PodTable(*shown_view, columns));
-  if (std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return DisplayWidth(row) + 2 > screen.width; })) {
-    columns.short_names = true;
-    rows = FormatTable(PodTable(*shown_view, columns));
-  }
+  std::vector<std::string> rows = PodLines(*shown_view, screen);
   lines.emplace_back();
   // Where there is room for one line, the worst pod says more than the names of columns.
   if (!all && room == 3) rows.erase(rows.begin());

@@ -16,6 +16,7 @@ namespace {
 
 constexpr size_t kTrendsMin = 2;  // loss and rate: one of them alone is not shown for want of rows
 constexpr size_t kEventsMin = 4;  // more where rows are free
+constexpr size_t kDecisionsMax = 3;
 
 std::string Bar(double fraction, int width, bool unicode) {
   const int full = static_cast<int>(std::floor(std::clamp(fraction, 0.0, 1.0) * width + 1e-9));
@@ -41,6 +42,12 @@ std::string ProgressLine(const JobView& view, const Screen& screen) {
   return line.Add(percent, Style::kBold).Add(remaining).text();
 }
 
+Style DecisionStyle(const api::TuningDecision& decision) {
+  if (decision.outcome == "Kept") return Style::kGood;
+  if (decision.outcome == "Crashed") return Style::kBad;
+  return Style::kPlain;
+}
+
 void AddEvents(const JobView& view, const Screen& screen, double now, size_t room, std::vector<std::string>& lines) {
   if (view.events.empty() || room < 2) return;
   lines.emplace_back();
@@ -54,6 +61,19 @@ void AddEvents(const JobView& view, const Screen& screen, double now, size_t roo
                         .Add(event.reason, event.warning ? Style::kBad : Style::kAccent)
                         .Add("  " + OneLine(event.note))
                         .text());
+  }
+}
+
+// The tuner's last ones, the newest at the end.
+void AddDecisions(const JobView& view, const Screen& screen, double now, size_t room, std::vector<std::string>& lines) {
+  if (view.decisions.empty() || room < 2) return;
+  lines.emplace_back();
+  const size_t shown = std::min({room - 1, view.decisions.size(), kDecisionsMax});
+  for (size_t i = view.decisions.size() - shown; i < view.decisions.size(); ++i) {
+    const api::TuningDecision& decision = view.decisions[i];
+    const std::string number = "  #" + std::to_string(decision.number) + "  ";
+    lines.push_back(
+        Line(screen).Add(number, Style::kDim).Add(DecisionText(decision, now), DecisionStyle(decision)).text());
   }
 }
 
@@ -78,6 +98,7 @@ void AddHead(const JobView& view, const Screen& screen, double now, size_t rows,
   Parts parts;
   for (std::string& part : data_plane) parts.emplace_back(std::move(part), "");
   Flow(parts, Style::kAccent, screen, lines);
+  if (view.moving) Wrap(OneLine(view.move), Style::kAccent, screen, std::min<size_t>(room(), 2), lines);
   const size_t tuner_rows = screen.height >= 30 ? 4 : screen.height >= 24 ? 2 : 1;
   if (const std::string text = TuningText(view); !text.empty()) {
     Wrap(OneLine(text), Style::kGood, screen, std::min(room(), tuner_rows), lines);
@@ -91,13 +112,14 @@ std::vector<std::string> Render(const JobView& view, const Screen& screen, doubl
   const size_t rows = static_cast<size_t>(std::max(screen.height - 1, 3));
   AddHead(view, screen, now, rows, lines);
   const auto free_rows = [&] { return rows - std::min(rows, lines.size()); };
-  // Pods first, a few Events in any case; what is left goes to the trends, and then to more Events.
+  // Pods first, a few Events in any case; what is left goes to the trends, the tuner's decisions, and more Events.
   const size_t events = view.events.empty() ? 0 : std::min(kEventsMin, view.events.size()) + 1;
   const size_t pods = view.pods.empty() ? 0 : view.pods.size() + 2;
   const size_t taken = pods + events + 1;
   const std::vector<TrendRow> trends = TrendRows(view, free_rows() > taken ? free_rows() - taken : 0);
   if (!trends.empty() && trends.size() >= TrendRows(view, kTrendsMin).size()) AddTrends(trends, screen, lines);
   AddPods(view, screen, free_rows() > events + 3 ? free_rows() - events : free_rows(), lines);
+  AddDecisions(view, screen, now, free_rows() > events ? free_rows() - events : 0, lines);
   AddEvents(view, screen, now, free_rows(), lines);
   if (lines.size() > rows) lines.resize(rows);
   return lines;

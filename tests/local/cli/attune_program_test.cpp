@@ -2,8 +2,14 @@
 // roles of server, worker and sidecar, so that what is seen here is the program's own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
+#include <utmp.h>
 
 #include <csignal>
 #include <cstdlib>
@@ -167,6 +173,11 @@ TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
   EXPECT_EQ(scaled.code, 0) << scaled.output;
   EXPECT_THAT(scaled.output, HasSubstr("toy: workers 2 -> 3"));
   await({"get"}, "3/3");
+  EXPECT_THAT(Attune({"top", "--once"}).output, AllOf(HasSubstr("JOB "), HasSubstr("3/3")));
+  // The sidecars of this job are none: what is known is shown, with the reason for what is not.
+  EXPECT_THAT(Attune({"top", "toy", "--once"}).output,
+              AllOf(HasSubstr("workers 3/3"), HasSubstr("cpu and memory of pods cannot be read")));
+  EXPECT_THAT(Attune({"top", "tyo", "--once"}).output, HasSubstr("there are: toy"));
   EXPECT_THAT(Attune({"describe", "toy"}).output, HasSubstr("toy-worker-2"));
   EXPECT_THAT(Attune({"get", "tyo"}).output, HasSubstr("there are: toy"));
   EXPECT_THAT(Attune({"get", "toy", "-o", "yaml"}).output, HasSubstr("kind: TrainingJob"));
@@ -180,6 +191,124 @@ TEST_F(AttuneProgram, DetachedRunsAreSeenScaledReadAndStopped) {
   EXPECT_THAT(stopped.output, HasSubstr("toy is gone, and its pods"));
   await({"get"}, "nothing runs; these runs have ended");
   EXPECT_EQ(CountProcesses("598.75"), 0);
+}
+
+// A terminal with the program in its foreground.
+class Terminal {
+ public:
+  Terminal(const std::vector<std::string>& arguments, const std::map<std::string, std::string>& environment,
+           winsize size) {
+    // Made before: a child of a process with threads may call little else than exec.
+    std::vector<std::string> words = {ATTUNE_PROGRAM};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    std::vector<std::string> settings = {"TERM=xterm", "LC_ALL=C.UTF-8", "PATH=/usr/bin:/bin"};
+    for (const auto& [name, value] : environment) settings.push_back(name + "=" + value);
+    const auto pointers = [](std::vector<std::string>& texts) {
+      std::vector<char*> list;
+      for (std::string& text : texts) list.push_back(text.data());
+      list.push_back(nullptr);
+      return list;
+    };
+    const auto argv = pointers(words), envp = pointers(settings);
+    EXPECT_EQ(openpty(&master_, &slave_, nullptr, nullptr, &size), 0);
+    child_ = fork();
+    if (child_ != 0) return;
+    login_tty(slave_);
+    execve(ATTUNE_PROGRAM, argv.data(), envp.data());
+    _exit(127);
+  }
+  ~Terminal() {
+    if (child_ > 0) kill(child_, SIGKILL), waitpid(child_, nullptr, 0);
+    close(master_);
+    close(slave_);
+  }
+  Terminal(const Terminal&) = delete;
+  Terminal& operator=(const Terminal&) = delete;
+
+  // What has been drawn since the last call, as far as `text`; all of it, with a failure, when that did not come.
+  std::string Await(const std::string& text) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    std::string drawn;
+    while (std::chrono::steady_clock::now() < deadline) {
+      pollfd ready{master_, POLLIN, 0};
+      char part[4096];
+      const ssize_t size = poll(&ready, 1, 1000) > 0 ? read(master_, part, sizeof part) : 0;
+      if (size > 0) drawn.append(part, static_cast<size_t>(size));
+      if (drawn.find(text) != std::string::npos) return drawn;
+      if (size < 0) break;
+    }
+    ADD_FAILURE() << text << " was not drawn:\n" << drawn;
+    return drawn;
+  }
+  void Type(const std::string& keys) const {
+    EXPECT_EQ(write(master_, keys.data(), keys.size()), ssize_t(keys.size()));
+  }
+  void Resize(winsize size) const { EXPECT_EQ(ioctl(master_, TIOCSWINSZ, &size), 0); }
+  bool EchoesLines() const {
+    termios mode{};
+    return tcgetattr(slave_, &mode) == 0 && (mode.c_lflag & ECHO) != 0 && (mode.c_lflag & ICANON) != 0;
+  }
+  // The exit code.
+  int AwaitEnd() {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    int status = 0;
+    while (std::chrono::steady_clock::now() < deadline) {
+      pollfd ready{master_, POLLIN, 0};
+      char part[4096];
+      // What it still draws must not keep it from ending.
+      if (poll(&ready, 1, 20) > 0 && read(master_, part, sizeof part) < 0 && errno != EIO) break;
+      if (waitpid(child_, &status, WNOHANG) != child_) continue;
+      child_ = 0;
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+    ADD_FAILURE() << "it did not end";
+    return -1;
+  }
+
+ private:
+  int master_ = -1, slave_ = -1;
+  pid_t child_ = 0;
+};
+
+TEST_F(AttuneProgram, TopIsDrawnInPlaceFollowsTheTerminalsSizeAndEndsWithQ) {
+  ASSERT_EQ(Attune({"run", WriteJob("exec sleep 597.25"), "--detach"}).code, 0);
+  Terminal terminal({"top", "--interval", "3600"}, environment_,
+                    {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0});
+  EXPECT_THAT(terminal.Await("toy"), HasSubstr("SRV")) << "short names of columns";
+  EXPECT_FALSE(terminal.EchoesLines());
+  terminal.Resize({.ws_row = 40, .ws_col = 160, .ws_xpixel = 0, .ws_ypixel = 0});
+  terminal.Await("SERVERS");  // long before the next look
+  terminal.Type("x");
+  terminal.Type("q");
+  EXPECT_EQ(terminal.AwaitEnd(), 0);
+  EXPECT_TRUE(terminal.EchoesLines()) << "the terminal is as it was";
+  Terminal interrupted({"top", "toy"}, environment_, {.ws_row = 24, .ws_col = 80, .ws_xpixel = 0, .ws_ypixel = 0});
+  interrupted.Await("toy");
+  interrupted.Type("\x03");
+  EXPECT_EQ(interrupted.AwaitEnd(), 130);
+  EXPECT_TRUE(interrupted.EchoesLines());
+  EXPECT_EQ(Attune({"stop"}).code, 0);
+}
+
+TEST_F(AttuneProgram, TopEndsQuietlyWhenItsReaderIsGone) {
+  ASSERT_EQ(Attune({"run", WriteJob("exec sleep 596.25"), "--detach"}).code, 0);
+  // The shell says how `attune top` ended, once the reader has gone with the first line.
+  const std::string script =
+      "set -o pipefail; '" ATTUNE_PROGRAM "' top --interval 3600 | head -n 1; echo \"code ${PIPESTATUS[0]}\"";
+  std::string environment;
+  for (const auto& [name, value] : environment_) environment += name + "='" + value + "' ";
+  const std::string file = (directory_ / "top.sh").string();
+  std::ofstream(file) << script;
+  FILE* pipe = popen((environment + "timeout 60 bash " + file + " 2>&1").c_str(), "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string output;
+  char part[256];
+  while (std::fgets(part, sizeof part, pipe) != nullptr) output += part;
+  EXPECT_EQ(pclose(pipe), 0);
+  EXPECT_THAT(output, HasSubstr("the local instance"));
+  EXPECT_THAT(output, AnyOf(HasSubstr("code 0\n"), HasSubstr("code 141\n"))) << "no word of an error";
+  EXPECT_THAT(output, Not(HasSubstr("attune:")));
+  EXPECT_EQ(Attune({"stop"}).code, 0);
 }
 
 }  // namespace

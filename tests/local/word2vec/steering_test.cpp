@@ -43,6 +43,23 @@ TEST_F(SteeredRun, TheReportShowsTheCurvesAndWhatHappened) {
   EXPECT_NE(again.code, 0) << "the directory of all runs holds no history itself";
 }
 
+TEST_F(SteeredRun, TopShowsWhatEveryPodUsesFromTheirSidecarsPages) {
+  StartTraining({.epochs = 70});
+  ASSERT_TRUE(AwaitFraction(0.05));  // every process has reported a window by then
+  const Outcome outcome = Attune({"top", "topics", "--once", "-o", "json"});
+  ASSERT_EQ(outcome.code, 0) << outcome.output;
+  const Json top = Json::parse(outcome.output);
+  EXPECT_FALSE(top.contains("problem")) << top["problem"];
+  EXPECT_GT(top["rate"], 0);
+  for (const Json& pod : top["pods"]) {
+    EXPECT_GT(pod.value("memoryBytes", 0), 1 << 20) << pod;
+    EXPECT_GE(pod.value("cpuCores", -1.0), 0) << pod;
+    EXPECT_GE(pod.value("throttled", -1.0), 0) << pod;
+    EXPECT_TRUE(pod.contains(pod["role"] == "worker" ? "rate" : "rows")) << pod;
+  }
+  EXPECT_THAT(Attune({"top", "--once"}).output, HasSubstr("topics"));
+}
+
 TEST_F(SteeredRun, ALostServerIsReplacedAndNothingIsLost) {
   StartTraining({.epochs = 70, .servers = 2, .backups = 1});
   ASSERT_EQ(Missing({"elasticServers", "serverRecovery"}), "") << "this release\'s servers can all of it";

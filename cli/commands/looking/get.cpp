@@ -7,6 +7,7 @@
 #include "cli/display/job_table.h"
 #include "cli/display/object_text.h"
 #include "cli/failure.h"
+#include "cli/job_list.h"
 #include "cli/runs/archived_api.h"
 #include "cli/runs/jobs.h"
 #include "cli/runs/run_store.h"
@@ -16,19 +17,9 @@ namespace {
 
 constexpr size_t kEndedShown = 10;
 
-// What is printed, and where each job was found.
-struct Found {
-  std::vector<kube::Json> jobs;
-  std::vector<std::string> runs, instances;  // one for each job; "" in a cluster
-  std::string where;
-  bool several_instances = false, ended = false;
-  bool whole = true;  // all that were asked have answered
-
-  void Add(kube::Json job, const Connection& connection) {
-    jobs.push_back(std::move(job));
-    runs.push_back(connection.run);
-    instances.push_back(connection.instance ? std::to_string(*connection.instance) : "");
-  }
+// What is printed.
+struct Found : JobList {
+  bool ended = false;
 };
 
 StatusOr<Found> FindOne(const std::string& job, const Target& target) {
@@ -63,27 +54,8 @@ StatusOr<Found> FindAll(const GetArguments& arguments, const Target& target) {
   }
   if (!connections.ok()) return connections.status();
   Found found;
-  found.several_instances = connections->size() > 1;
-  Status silent;
-  size_t answered = 0;
-  for (const Connection& connection : *connections) {
-    found.where += (found.where.empty() ? "" : ", ") + connection.description;
-    kube::ListOptions options;
-    // On one machine the namespace is looked at only when it was asked for.
-    if (!arguments.all_namespaces && (!connection.instance || !target.name_space.empty()))
-      options.name_space = connection.name_space;
-    auto list =
-        connection.api->List(kube::kTrainingJobs, options, connection.instance ? kLookCall : kube::CallOptions());
-    if (!list.ok()) {
-      found.whole = false;
-      silent = Annotate(list.status(), "asking " + connection.description);
-      if (found.several_instances) Fail(silent);
-      continue;
-    }
-    ++answered;
-    for (kube::Json& job : list->items) found.Add(std::move(job), connection);
-  }
-  if (answered == 0) return silent;
+  ASSIGN_OR_RETURN(static_cast<JobList&>(found), ListJobs(*connections, target, arguments.all_namespaces));
+  for (const Status& silent : found.silent) Fail(silent);
   return found;
 }
 
@@ -131,7 +103,7 @@ int Get(const GetArguments& arguments, const Target& target) {
   } else {
     PrintTable(*found, arguments, target);
   }
-  return found->whole ? kExitOk : kExitFailed;  // what did not answer was named
+  return found->silent.empty() ? kExitOk : kExitFailed;  // what did not answer was named
 }
 
 }  // namespace attune::cli

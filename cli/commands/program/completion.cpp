@@ -1,4 +1,4 @@
-#include "cli/commands/completion.h"
+#include "cli/commands/program/completion.h"
 
 #include <cstdio>
 
@@ -23,7 +23,8 @@ _attune_words() {
   for ((i = 1; i < COMP_CWORD; i++)); do
     case "${COMP_WORDS[i]}" in
       --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|\
-      --tune|--name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint|--only)
+      --tune|--name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint|--only|\
+      --interval)
         i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"
@@ -42,7 +43,7 @@ _attune_words() {
     policy:-o|policy:--output) COMPREPLY=($(compgen -W "json yaml" -- "$cur")); return ;;
     *:-o|*:--output) COMPREPLY=($(compgen -W "json" -- "$cur")); return ;;
     *:--context|*:-n|*:--namespace|*:--instance|*:--tail|*:--timeout|*:--name|*:--tag|*:--keep|*:--limit-cores-per-pod|\
-    *:--table|*:--checkpoint) COMPREPLY=(); return ;;
+    *:--table|*:--checkpoint|*:--interval) COMPREPLY=(); return ;;
   esac
   if [ -z "$command" ]; then
     COMPREPLY=($(compgen -W "$_attune_commands $_attune_global" -- "$cur"))
@@ -57,7 +58,7 @@ _attune_words() {
     run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
     logs:0) COMPREPLY=($(compgen -W "$(_attune_looking) server worker" -- "$cur")) ;;
     sync:0) COMPREPLY=($(compgen -W "$(_attune_jobs) async bsp ssp:" -- "$cur")) ;;
-    get:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
+    get:0|top:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
     scale:0|checkpoint:0|move:0|suspend:0|restart:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     spread:0|pack:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     move:1) COMPREPLY=($(compgen -W "worker- server-" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
