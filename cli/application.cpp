@@ -39,6 +39,7 @@ struct Dispatch {
   int operator()(const ExportArguments& arguments) const { return Export(arguments); }
   int operator()(const InspectArguments& arguments) const { return Inspect(arguments); }
   int operator()(const TunerArguments& arguments) const { return Tuner(arguments); }
+  int operator()(const DoctorArguments& arguments) const { return Doctor(arguments, target); }
   int operator()(const VersionArguments& arguments) const { return Version(arguments, target); }
   int operator()(const CompletionArguments& arguments) const { return Completion(arguments); }
 };

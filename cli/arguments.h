@@ -144,6 +144,9 @@ struct VersionArguments {
 struct TunerArguments {
   bool jsonl = false;
 };
+struct DoctorArguments {
+  bool json = false;
+};
 struct CompletionArguments {
   std::string shell;
 };
@@ -153,7 +156,8 @@ using Command =
     std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments,
                  TopArguments, DescribeArguments, ReportArguments, ExplainArguments, PolicyArguments, LogsArguments,
                  ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, MoveArguments, SuspendArguments,
-                 PlaceArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments, VersionArguments, CompletionArguments>;
+                 PlaceArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments, DoctorArguments,
+                 VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

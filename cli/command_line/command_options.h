@@ -15,6 +15,6 @@ void AddLooking(CLI::App& app, TypedValues& values);   // get, top, describe, re
 void AddSteering(CLI::App& app, TypedValues& values);  // scale, sync, tune, checkpoint, move, spread, pack, suspend,
                                                        // restart, stop
 void AddModels(CLI::App& app, TypedValues& values);    // inspect, export
-void AddOthers(CLI::App& app, TypedValues& values);    // tuner, version, completion
+void AddOthers(CLI::App& app, TypedValues& values);    // tuner, doctor, version, completion
 
 }  // namespace attune::cli

@@ -32,6 +32,7 @@ struct TypedValues {
   ExportArguments export_;
   InspectArguments inspect;
   TunerArguments tuner;
+  DoctorArguments doctor;
   VersionArguments version;
   CompletionArguments completion;
   bool follow = false;                    // of run and resume

@@ -28,6 +28,7 @@ int Stop(const StopArguments& arguments, const Target& target);
 int Export(const ExportArguments& arguments);
 int Inspect(const InspectArguments& arguments);
 int Tuner(const TunerArguments& arguments);
+int Doctor(const DoctorArguments& arguments, const Target& target);
 int Version(const VersionArguments& arguments, const Target& target);
 int Completion(const CompletionArguments& arguments);
 

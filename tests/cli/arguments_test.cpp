@@ -157,9 +157,12 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"policy", "test", "f", "g"}, "not expected: g"},
       {{"watch"}, "did you mean top?"},
       {{"tpo"}, "did you mean top?"},
+      {{"docotr"}, "did you mean doctor?"},
+      {{"diagnose"}, "did you mean doctor?"},
       {{"top", "--intervall", "3"}, "did you mean --interval?"},
       {{"top", "--interval", "0"}, "see attune top --help"},
       {{"top", "-o", "yaml"}, "\"yaml\" is not one of: json"},
+      {{"doctor", "me"}, "not expected: me"},
       {{"policies"}, "did you mean policy list?"},
       {{"fly"}, "there is no command fly"},
       {{"scael", "j"}, "did you mean scale?"}};

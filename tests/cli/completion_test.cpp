@@ -36,7 +36,7 @@ TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_THAT(
       Suggest("attune \"\"", 1),
       HasSubstr("run resume validate get top describe report runs explain policy logs scale sync tune "
-                "checkpoint move suspend restart spread pack stop inspect export tuner version completion"));
+                "checkpoint move suspend restart spread pack stop inspect export tuner doctor version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),
@@ -61,6 +61,7 @@ TEST(Completion, OffersWhatFitsAndNothingElse) {
       {"attune top -o \"\"", "json\n"},
       {"attune top word", "word2vec\n"},
       {"attune top --interval \"\"", "\n"},
+      {"attune doctor -o \"\"", "json\n"},
       {"attune explain -o \"\"", "json\n"},
       {"attune run --tune in", "initial inplaceonly\n"},
       {"attune tune pause \"\"", "word2vec\n"},

@@ -155,6 +155,7 @@ const std::vector<Rule>& Rules() {
       {"cli/report/", {"operator/", "cli/display/", "cli/runs/"}},
       {"cli/policies/", {"base/", "operator/", "cli/display/", "cli/runs/"}},
       {"cli/requests/", {"base/", "operator/", "cli/display/", "cli/runs/"}},
+      {"cli/doctor/", {"base/", "proto/", "operator/", "cli/display/", "cli/runs/", "cli/process_limits.h"}},
       {"cli/top/", {"base/", "proto/", "operator/", "cli/"}},
       {"cli/launch/", {"base/", "operator/", "cli/"}},
       {"cli/commands/", {"base/", "proto/", "operator/", "ps/checkpoint/", "cli/"}},

@@ -86,6 +86,16 @@ TEST_F(AttuneProgram, WithoutAnInstanceItSaysHowToStartOne) {
   EXPECT_THAT(outcome.output, HasSubstr("start one with `attune run FILE`"));
 }
 
+TEST_F(AttuneProgram, TheDoctorKnowsThisMachine) {
+  const Outcome outcome = Attune({"doctor", "-o", "json"});
+  EXPECT_THAT(outcome.output,
+              AllOf(HasSubstr("\"checked\": \"this machine"), HasSubstr("\"subject\": \"control groups\"")));
+  EXPECT_THAT(Attune({"doctor"}).output, HasSubstr(" ok\n"));
+  const Outcome nowhere = Attune({"doctor", "--kubeconfig", "none.yaml"});
+  EXPECT_EQ(nowhere.code, 1);
+  EXPECT_THAT(nowhere.output, AllOf(HasSubstr("problem"), HasSubstr("none.yaml")));
+}
+
 TEST_F(AttuneProgram, ABadManifestStartsNothing) {
   const std::string file = WriteJob("exit 0");
   std::ofstream(file, std::ios::app) << "  worker: 3\n";
