@@ -20,6 +20,7 @@ struct Dispatch {
   int operator()(const RunArguments& arguments) const { return Run(arguments, target); }
   int operator()(const ResumeArguments& arguments) const { return Resume(arguments, target); }
   int operator()(const RunsArguments& arguments) const { return Runs(arguments); }
+  int operator()(const InitArguments& arguments) const { return Init(arguments); }
   int operator()(const ValidateArguments& arguments) const { return Validate(arguments); }
   int operator()(const GetArguments& arguments) const { return Get(arguments, target); }
   int operator()(const TopArguments& arguments) const { return Top(arguments, target); }

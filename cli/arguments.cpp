@@ -61,6 +61,7 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   Arguments arguments{values.target, values.run};
   if (name == "resume") arguments.command = values.resume;
   if (name == "runs") arguments.command = values.runs;
+  if (name == "init") arguments.command = values.init;
   if (name == "validate") arguments.command = values.validate;
   if (name == "get") arguments.command = values.get;
   if (name == "top") arguments.command = values.top;

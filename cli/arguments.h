@@ -48,6 +48,14 @@ struct RunsArguments {
   std::optional<uint64_t> keep;   // rm: all but so many of the newest here
   bool json = false;
 };
+struct InitArguments {
+  std::string name;  // of the job; "-": the manifest goes to standard output
+  std::string image, command, tune, output;
+  uint64_t servers = 1, workers = 2;
+  std::optional<uint64_t> epochs, steps;
+  std::optional<double> target_loss;
+  bool force = false;
+};
 struct ValidateArguments {
   std::vector<std::string> files;
   bool json = false;
@@ -153,7 +161,7 @@ struct CompletionArguments {
 
 // In all of them a job that is not named, "", is the only one there is (cli/connection.h).
 using Command =
-    std::variant<RunArguments, ResumeArguments, RunsArguments, ValidateArguments, GetArguments,
+    std::variant<RunArguments, ResumeArguments, RunsArguments, InitArguments, ValidateArguments, GetArguments,
                  TopArguments, DescribeArguments, ReportArguments, ExplainArguments, PolicyArguments, LogsArguments,
                  ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, MoveArguments, SuspendArguments,
                  PlaceArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments, DoctorArguments,

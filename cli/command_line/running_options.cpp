@@ -77,6 +77,36 @@ void AddResume(CLI::App& app, TypedValues& values) {
   AddHowToRun(*resume, values.resume.with, values);
 }
 
+void AddInit(CLI::App& app, TypedValues& values) {
+  InitArguments& arguments = values.init;
+  CLI::App* init =
+      AddCommand(app, "init", "Write a first manifest, with comments that explain it",
+                 "  attune init word2vec && attune run word2vec.yaml\n"
+                 "  attune init my-model --image registry/my-model:1 --command \"my-model --dim 64\" --tune auto\n"
+                 "  attune init - | attune validate -\n");
+  init->add_option("NAME", arguments.name, "Name of the job (default my-job); -: standard output");
+  init->add_option("--image", arguments.image, "Image of the workers, for clusters")->type_name("IMAGE");
+  init->add_option("--command", arguments.command, "Command line of a worker")->type_name("TEXT");
+  init->add_option("--servers", arguments.servers, "So many servers (default 1)")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1000));
+  init->add_option("--workers", arguments.workers, "So many workers (default 2)")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1000));
+  init->add_option("--epochs", arguments.epochs, "Goal: passes over the data (default 1)")
+      ->type_name("N")
+      ->check(WholeNumber(1));
+  init->add_option("--steps", arguments.steps, "Goal: steps of all workers together")
+      ->type_name("N")
+      ->check(WholeNumber(1));
+  init->add_option("--target-loss", arguments.target_loss, "Goal: a training loss")->type_name("LOSS");
+  init->add_option("--tune", arguments.tune, "What the tuner may do: off, recommend, initial,\ninplaceonly or auto")
+      ->type_name("MODE");
+  init->add_option("-o,--output", arguments.output, "File to write, - for standard output\n(default NAME.yaml)")
+      ->type_name("FILE");
+  init->add_flag("--force", arguments.force, "Write over a file that exists");
+}
+
 void AddValidate(CLI::App& app, TypedValues& values) {
   CLI::App* validate = AddCommand(app, "validate", "Check manifests and name every problem at once",
                                   "  attune validate job.yaml other.yaml\n");
@@ -87,6 +117,7 @@ void AddValidate(CLI::App& app, TypedValues& values) {
 }  // namespace
 
 void AddRunning(CLI::App& app, TypedValues& values) {
+  AddInit(app, values);
   AddRun(app, values);
   AddResume(app, values);
   AddValidate(app, values);

@@ -13,6 +13,7 @@ struct TypedValues {
   RunArguments run;
   ResumeArguments resume;
   RunsArguments runs;
+  InitArguments init;
   ValidateArguments validate;
   GetArguments get;
   TopArguments top;

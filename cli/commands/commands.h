@@ -9,6 +9,7 @@ namespace attune::cli {
 int Run(const RunArguments& arguments, const Target& target);
 int Resume(const ResumeArguments& arguments, const Target& target);
 int Runs(const RunsArguments& arguments);
+int Init(const InitArguments& arguments);
 int Validate(const ValidateArguments& arguments);
 int Get(const GetArguments& arguments, const Target& target);
 int Top(const TopArguments& arguments, const Target& target);

@@ -35,7 +35,7 @@ std::string Suggest(const std::string& words, int current) {
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_THAT(
       Suggest("attune \"\"", 1),
-      HasSubstr("run resume validate get top describe report runs explain policy logs scale sync tune "
+      HasSubstr("init run resume validate get top describe report runs explain policy logs scale sync tune "
                 "checkpoint move suspend restart spread pack stop inspect export tuner doctor version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
@@ -62,6 +62,8 @@ TEST(Completion, OffersWhatFitsAndNothingElse) {
       {"attune top word", "word2vec\n"},
       {"attune top --interval \"\"", "\n"},
       {"attune doctor -o \"\"", "json\n"},
+      {"attune init --tune in", "initial inplaceonly\n"},
+      {"attune init -o /us", "/usr\n"},
       {"attune explain -o \"\"", "json\n"},
       {"attune run --tune in", "initial inplaceonly\n"},
       {"attune tune pause \"\"", "word2vec\n"},

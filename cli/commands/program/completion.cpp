@@ -24,7 +24,7 @@ _attune_words() {
     case "${COMP_WORDS[i]}" in
       --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|\
       --tune|--name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint|--only|\
-      --interval)
+      --interval|--image|--command|--servers|--workers|--epochs|--steps|--target-loss)
         i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"
@@ -34,7 +34,7 @@ _attune_words() {
   case "$command:$previous" in
     move:--to) COMPREPLY=(); return ;;
     *:--only) COMPREPLY=($(compgen -W "servers workers" -- "$cur")); return ;;
-    *:--kubeconfig|*:--to|*:--vocabulary|*:--report|report:-o|report:--output)
+    *:--kubeconfig|*:--to|*:--vocabulary|*:--report|report:-o|report:--output|init:-o|init:--output)
       COMPREPLY=($(compgen -f -- "$cur")); return ;;
     *:--run-directory|*:--resume) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     *:--format) COMPREPLY=($(compgen -W "safetensors npz word2vec-text" -- "$cur")); return ;;
@@ -43,7 +43,8 @@ _attune_words() {
     policy:-o|policy:--output) COMPREPLY=($(compgen -W "json yaml" -- "$cur")); return ;;
     *:-o|*:--output) COMPREPLY=($(compgen -W "json" -- "$cur")); return ;;
     *:--context|*:-n|*:--namespace|*:--instance|*:--tail|*:--timeout|*:--name|*:--tag|*:--keep|*:--limit-cores-per-pod|\
-    *:--table|*:--checkpoint|*:--interval) COMPREPLY=(); return ;;
+    *:--table|*:--checkpoint|*:--interval|*:--image|*:--command|*:--servers|*:--workers|*:--epochs|\
+    *:--steps|*:--target-loss) COMPREPLY=(); return ;;
   esac
   if [ -z "$command" ]; then
     COMPREPLY=($(compgen -W "$_attune_commands $_attune_global" -- "$cur"))

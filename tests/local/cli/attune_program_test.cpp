@@ -86,6 +86,15 @@ TEST_F(AttuneProgram, WithoutAnInstanceItSaysHowToStartOne) {
   EXPECT_THAT(outcome.output, HasSubstr("start one with `attune run FILE`"));
 }
 
+TEST_F(AttuneProgram, WhatInitWritesIsValid) {
+  ASSERT_EQ(Attune({"init", "mine", "--command", "/bin/false", "--workers", "1"}).code, 0);
+  EXPECT_THAT(Attune({"validate", "mine.yaml"}).output, HasSubstr("mine.yaml: valid (mine)"));
+  const Outcome again = Attune({"init", "mine"});
+  EXPECT_EQ(again.code, 1);
+  EXPECT_THAT(again.output, HasSubstr("mine.yaml exists; --force writes over it"));
+  EXPECT_THAT(Attune({"init", "-"}).output, HasSubstr("kind: TrainingJob"));
+}
+
 TEST_F(AttuneProgram, TheDoctorKnowsThisMachine) {
   const Outcome outcome = Attune({"doctor", "-o", "json"});
   EXPECT_THAT(outcome.output,
