@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdio>
 #include <map>
 
 #include "cli/doctor/cluster_answers.h"
@@ -82,8 +83,9 @@ Findings JudgeNodes(const ClusterAnswers& answers) {
     if (left.cpu_cores > largest.cpu_cores) largest = left;
   }
   const auto text = [](const scheduler::Resources& room) {
-    return api::FormatFigure(room.cpu_cores) + " cores and " +
-           api::FormatBytes(static_cast<uint64_t>(room.memory_bytes));
+    char cores[32];
+    std::snprintf(cores, sizeof(cores), "%.3g", room.cpu_cores);
+    return std::string(cores) + " cores and " + api::FormatBytes(static_cast<uint64_t>(room.memory_bytes));
   };
   const std::string seen = text(all) + " are not requested by any pod, at most " + text(largest) + " on one node";
   constexpr double kCoresMin = 0.5;  // a server and a worker with small requests, and their sidecars

@@ -35,7 +35,7 @@ class ChartTest(WithDirectory):
 
     def test_a_value_without_a_comment_is_found(self):
         copy = self.place / "copy"
-        for file in ("scripts/chart-values", "charts/attune/values.yaml", "docs/chart-values.md"):
+        for file in ("scripts/chart-values", "charts/attune/values.yaml", "docs/reference/chart-values.md"):
             (copy / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / file, copy / file)
         values = copy / "charts/attune/values.yaml"

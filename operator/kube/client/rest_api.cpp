@@ -147,8 +147,10 @@ class RestApi final : public Api {
     ASSIGN_OR_RETURN(const HttpResponse response, Send({.method = "GET", .path = "/version", .may_repeat = true},
                                                        call.timeout, kObjectBytesMax, doing));
     std::tm parts{};
-    if (strptime(response.head.date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr)
+    if (strptime(response.head.date.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &parts) == nullptr) {
+      RETURN_IF_ERROR(ToStatus(response, doing));  // a refusal carries the time as well, as a rule
       return Error(StatusCode::kUnimplemented, doing + ": its answer carries no Date");
+    }
     return static_cast<int64_t>(timegm(&parts));
   }
 

@@ -73,8 +73,9 @@ ClusterAnswers HealthyCluster() {
       "labels": {"attune.dev/job": "j"}},
     "spec": {"nodeName": "node-1", "containers": [{"resources": {"requests": {"cpu": "1", "memory": "1Gi"}}}]},
     "status": {"phase": "Running"}})")};
-  answers.jobs = JsonList{Parsed(R"({"metadata": {"name": "j", "namespace": "team"}, "status": {"phase": "Running",
-    "conditions": [{"type": "MetricsAvailable", "status": "True"}]}})")};
+  answers.jobs = JsonList{Parsed(R"({"apiVersion": "attune.dev/v1alpha1", "kind": "TrainingJob",
+    "metadata": {"name": "j", "namespace": "team"},
+    "status": {"phase": "Running", "conditions": [{"type": "MetricsAvailable", "status": "True"}]}})")};
   return answers;
 }
 
