@@ -6,6 +6,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <vector>
 
 #include "operator/local/api/memory_api.h"
 
@@ -15,11 +16,11 @@ namespace {
 using kube::Json;
 using testing::HasSubstr;
 
-Json Job(const Json& conditions) {
+Json Job(const std::vector<Json>& conditions) {
   return {{"apiVersion", "attune.dev/v1alpha1"},
           {"kind", "TrainingJob"},
           {"metadata", {{"name", "j"}, {"namespace", "n"}}},
-          {"status", {{"phase", "Running"}, {"conditions", conditions}}}};
+          {"status", {{"phase", "Running"}, {"conditions", Json(conditions)}}}};
 }
 Json Condition(const char* type, const char* status) {
   return {{"type", type}, {"status", status}, {"reason", "Why"}, {"message", "what happened"}};
@@ -71,7 +72,7 @@ TEST(InstallCheckTest, AJobIsAwaitedUntilItHasEnded) {
   local::MemoryApi api(time);
   const kube::ObjectKey key{"n", "j"};
   EXPECT_EQ(AwaitJob(api, key, [] { return true; }).code(), StatusCode::kNotFound);
-  Json job = Job(Json::array());
+  Json job = Job({});
   job.erase("status");
   ASSERT_TRUE(api.Create(kube::kTrainingJobs, job).ok());
   int looks = 0;
