@@ -12,14 +12,14 @@ import yaml
 from pages import ROOT
 
 # Programs of a system, of which only that the shell understands the line is checked.
-ORDINARY = {"apt-get", "cat", "cd", "cmake", "cp", "curl", "date", "docker", "export", "git", "kill", "mkdir", "openssl", "printf", "python3",
+ORDINARY = {"apt-get", "cat", "ctr", "skopeo", "cd", "cmake", "cp", "curl", "date", "docker", "export", "git", "jq", "kill", "mkdir", "openssl", "printf", "python3",
             "sed", "source", "tail"}
 
 # What kubectl and helm are asked for in documents, with the options that they have for it.
 KUBECTL_OPTIONS = {"-n", "--namespace", "-A", "--all-namespaces", "-o", "--output", "-l", "--selector", "--context", "--kubeconfig", "-f", "--filename"}
 KUBECTL = {
     "annotate": {"--overwrite"}, "api-resources": set(), "apply": {"--server-side", "--dry-run"}, "auth": set(), "create": {"--from-file", "--from-literal", "--dry-run"},
-    "cordon": set(), "delete": {"--force", "--grace-period", "--wait", "--all"}, "describe": set(), "drain": {"--ignore-daemonsets", "--delete-emptydir-data"},
+    "cordon": set(), "debug": {"-it", "--image", "--target"}, "delete": {"--force", "--grace-period", "--wait", "--all"}, "describe": set(), "drain": {"--ignore-daemonsets", "--delete-emptydir-data"},
     "edit": set(), "events": {"--for"}, "exec": set(), "explain": {"--recursive"}, "get": {"-w", "--watch", "--field-selector", "--sort-by", "--show-labels"},
     "label": {"--overwrite"}, "logs": {"-c", "--previous", "--tail", "--follow", "--since"}, "patch": {"--type", "-p", "--subresource"},
     "port-forward": {"--address"}, "replace": set(), "rollout": {"--timeout"}, "scale": {"--replicas"}, "top": set(), "uncordon": set(), "version": set(),
@@ -27,7 +27,7 @@ KUBECTL = {
 }
 HELM_OPTIONS = {"-n", "--namespace", "--create-namespace", "--set", "--set-string", "--set-json", "-f", "--values", "--reuse-values", "--reset-then-reuse-values", "--version",
                 "--wait", "--timeout", "--no-hooks", "--dry-run", "--atomic"}
-HELM = {"get", "history", "install", "lint", "list", "rollback", "show", "status", "template", "test", "uninstall", "upgrade"}
+HELM = {"get", "history", "install", "lint", "list", "rollback", "show", "status", "template", "test", "uninstall", "upgrade", "registry", "push", "package"}
 
 # `attune` has read all of its command line when what it misses is a cluster, or the file, run, checkpoint or program that was named.
 UNDERSTOOD = (r"no usable kubeconfig|there is no (history of|run) |cannot (open|list|read) '|resume continues suspended jobs|"
