@@ -184,7 +184,7 @@ def install(bin_directory):
             kubectl("create", "namespace", namespace)
     if not get("deployment", "attune", "-n", ClusterJob.system):
         cluster.inside("helm", "install", "attune", "charts/attune", "-n", ClusterJob.system, "--set", "jobs.statusSeconds=2", timeout=60)
-    kubectl("wait", "--for=condition=Established", "crd/trainingjobs.attune.dev", "--timeout=30s")
+    cluster.await_kinds("trainingjobs.attune.dev")
     kubectl("rollout", "status", "deployment", "-n", ClusterJob.system, "--timeout=60s", timeout=90)
     await_leader(ClusterJob.system)
 

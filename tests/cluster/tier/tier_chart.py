@@ -4,7 +4,7 @@ import re
 import shutil
 import tempfile
 
-from tier_cluster import HERE, command, expect, get, inside, kubectl, say, wait_until
+from tier_cluster import await_kinds, HERE, command, expect, get, inside, kubectl, say, wait_until
 
 NAMESPACE = "attune-tier-variants"
 MONITORS = {"monitoring.labels.release": "stack", "monitoring.serviceMonitor.enabled": True, "monitoring.podMonitor.enabled": True,
@@ -74,7 +74,7 @@ def register(check):
         # A job of a kind that is not there yet cannot be tried.
         kinds_were_there = get("crd", "trainingjobs.attune.dev")
         kubectl("apply", "--server-side", "-f", "crds")
-        kubectl("wait", "--for=condition=Established", "crd/trainingjobs.attune.dev", "--timeout=30s")
+        await_kinds("trainingjobs.attune.dev")
         try:
             counts = {name: dry_run(values) for name, values in VARIANTS.items()}
             if shutil.which("go"):
@@ -98,8 +98,7 @@ def with_monitors(act):
             shutil.copy(f"{place}/example/prometheus-operator-crd/monitoring.coreos.com_{name}.yaml", kinds)
         kubectl("apply", "--server-side", "-f", kinds)
         try:
-            kubectl("wait", "--for=condition=Established", "crd/prometheusrules.monitoring.coreos.com", "crd/servicemonitors.monitoring.coreos.com",
-                    "crd/podmonitors.monitoring.coreos.com", "--timeout=30s")
+            await_kinds(*[f"{kind}.monitoring.coreos.com" for kind in ("prometheusrules", "servicemonitors", "podmonitors")])
             return act()
         finally:
             kubectl("delete", "-f", kinds, "--timeout=30s")

@@ -145,3 +145,14 @@ def save_logs(directory, namespaces):
             keep(f"{namespace}-{name}.log", "logs", "-n", namespace, name, "--all-containers", "--prefix", "--tail=500")
             keep(f"{namespace}-{name}-previous.log", "logs", "-n", namespace, name, "--all-containers", "--previous", "--tail=200")
     print(f"logs of the failure: {directory}", file=sys.stderr, flush=True)
+
+
+def await_kinds(*names):
+    """Until the API server serves these kinds. `kubectl wait` ends with an error while a new definition has no condition at all."""
+    def missing():
+        for name in names:
+            conditions = ((get("crd", name) or {}).get("status") or {}).get("conditions") or []
+            if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+                return name
+        return ""
+    wait_until("the kinds", 30, lambda: (not missing(), missing()))

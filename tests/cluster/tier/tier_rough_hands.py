@@ -1,7 +1,7 @@
 """Checks of the cluster tier: what administrators and admission do to a job that trains, without asking it."""
 import json
 
-from tier_cluster import expect, get, inside, items, kubectl, wait_until
+from tier_cluster import await_kinds, expect, get, inside, items, kubectl, wait_until
 from tier_job import Job
 
 LIMITS = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "defaults"},
@@ -50,7 +50,7 @@ def register(check, system, namespace):
             return not kind and not pods, f"{'the kind' if kind else 'not the kind'}, {', '.join(pods) or 'no pods'}"
         wait_until("the end of the kind and of the job's pods", 90, left)
         inside("helm", "upgrade", "attune", "charts/attune", "-n", system, "--reuse-values", timeout=60)
-        kubectl("wait", "--for=condition=Established", "crd/trainingjobs.attune.dev", "--timeout=30s")
+        await_kinds("trainingjobs.attune.dev")
         start(run)
         expect(operators() == before, f"operators were started again: {before} -> {operators()}")
 
