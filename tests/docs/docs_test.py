@@ -6,6 +6,7 @@ reference are what programs and definitions say; and what can be run on any mach
 a language, which says what is done with it (LANGUAGES); a block for which nothing can be done is on a short list with its reason.
 """
 import collections
+import json
 import os
 import pathlib
 import re
@@ -14,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 import unittest
+
+import yaml
 
 import manifests
 import pages
@@ -99,6 +102,10 @@ class ReferenceTest(DocumentTest):
         check = [] if "ATTUNE_UPDATE_GOLDEN" in os.environ else ["--check"]
         done = subprocess.run([ROOT / "scripts/reference", BINARIES, *check], capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(0, done.returncode, done.stderr + "or run this test with ATTUNE_UPDATE_GOLDEN=1")
+        sections = re.findall(r"^## attune (\S+)$", (ROOT / "docs/reference/cli.md").read_text(encoding="utf-8"), re.MULTILINE)
+        completed = subprocess.run([BINARIES / "attune", "completion", "bash"], capture_output=True, text=True, timeout=60, check=True).stdout
+        self.assertEqual([], [name for name in sections if not re.search(rf"\b{name}\b", completed)])
+        self.assertGreater(len(sections), 20, "commands without a section")
 
 
 class BlocksTest(DocumentTest):
@@ -220,6 +227,33 @@ class RunTest(DocumentTest):
         made = "import numpy\nnumpy.savez('embedding.npz', **{'embedding.keys': numpy.arange(3), 'embedding.values': numpy.ones((3, 2), 'float32')})\n"
         (self.scratch / "shown.py").write_text(made + block.text + "assert row_of[2].tolist() == [1, 1]\n", encoding="utf-8")
         place.run("/usr/bin/python3 shown.py")
+
+    def test_argo_cd_is_told_what_the_conditions_of_a_job_say(self):
+        block, = [block for block in pages.parts("docs/gitops.md")[1] if "argocd-cm" in block.text]
+        script, = yaml.safe_load(block.text)["data"].values()
+
+        def literal(value):
+            if isinstance(value, dict):
+                return "{" + ", ".join(f"[{json.dumps(key)}] = {literal(part)}" for key, part in value.items()) + "}"
+            return "{" + ", ".join(map(literal, value)) + "}" if isinstance(value, list) else json.dumps(value)
+
+        def health(job):
+            text = f"local obj = {literal(job)}\nlocal function health()\n{script}\nend\nprint(health().status)"
+            done = subprocess.run(["lua5.1", "-"], input=text, capture_output=True, text=True, timeout=20, check=False)
+            self.assertEqual(0, done.returncode, done.stderr)
+            return done.stdout.strip()
+
+        def job(*true):
+            kinds = ("Progressing", "Ready", "Degraded", "Suspended", "GoalReached", "Succeeded", "Failed")
+            return {"status": {"conditions": [{"type": kind, "status": "True" if kind in true else "False", "message": "m"} for kind in kinds]}}
+
+        for what, found, expected in (("not seen by the operator yet", {}, "Progressing"), ("without conditions", {"status": {"phase": "Pending"}}, "Progressing"),
+                                      ("its pods start", job("Progressing"), "Progressing"), ("trains", job("Ready"), "Healthy"),
+                                      ("trains with a copy less", job("Ready", "Degraded"), "Healthy"), ("waits for its machines", job("Suspended"), "Suspended"),
+                                      ("suspended while it trained", job("Ready", "Suspended"), "Suspended"), ("closing work", job("Ready", "GoalReached"), "Healthy"),
+                                      ("done", job("GoalReached", "Succeeded"), "Healthy"), ("failed", job("Failed"), "Degraded")):
+            with self.subTest(what):
+                self.assertEqual(expected, health(found))
 
     def test_a_session_with_the_tuner_goes_as_shown(self):
         block, = [block for block in pages.parts("docs/tuner.md")[1] if '"type":"start"' in block.text]

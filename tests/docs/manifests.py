@@ -9,8 +9,8 @@ from pages import ROOT
 
 # First lines of blocks that are for other programs, whose rules are not here. They are parsed, and nothing else.
 FOREIGN = {
-    "# The ConfigMap argocd-cm of Argo CD": "Argo CD runs its script",
-    "# A Kustomization of Flux": "Flux evaluates its expressions",
+    "# The ConfigMap argocd-cm of Argo CD": "a Lua interpreter runs its script in docs_test.py",
+    "# A Kustomization of Flux": "an API server evaluates its expressions in tests/cluster/tier/tier_gitops.py",
     "# The configuration of Kueue": "Kueue reads it",
 }
 

@@ -20,7 +20,7 @@ KUBECTL_OPTIONS = {"-n", "--namespace", "-A", "--all-namespaces", "-o", "--outpu
 KUBECTL = {
     "annotate": {"--overwrite"}, "api-resources": set(), "apply": {"--server-side", "--dry-run"}, "auth": set(), "create": {"--from-file", "--from-literal", "--dry-run"},
     "cordon": set(), "debug": {"-it", "--image", "--target"}, "delete": {"--force", "--grace-period", "--wait", "--all"}, "describe": set(), "drain": {"--ignore-daemonsets", "--delete-emptydir-data"},
-    "edit": set(), "events": {"--for"}, "exec": set(), "explain": {"--recursive"}, "get": {"-w", "--watch", "--field-selector", "--sort-by", "--show-labels"},
+    "edit": set(), "events": {"--for"}, "exec": set(), "explain": {"--recursive"}, "krew": {"--manifest"}, "get": {"-w", "--watch", "--field-selector", "--sort-by", "--show-labels"},
     "label": {"--overwrite"}, "logs": {"-c", "--previous", "--tail", "--follow", "--since"}, "patch": {"--type", "-p", "--subresource"},
     "port-forward": {"--address"}, "replace": set(), "rollout": {"--timeout"}, "scale": {"--replicas"}, "top": set(), "uncordon": set(), "version": set(),
     "wait": {"--for", "--timeout"},
@@ -29,9 +29,9 @@ HELM_OPTIONS = {"-n", "--namespace", "--create-namespace", "--set", "--set-strin
                 "--wait", "--timeout", "--no-hooks", "--dry-run", "--atomic"}
 HELM = {"get", "history", "install", "lint", "list", "rollback", "show", "status", "template", "test", "uninstall", "upgrade", "registry", "push", "package"}
 
-# `attune` has read all of its command line when what it misses is a cluster, or the file, run, checkpoint or program that was named.
+# `attune` has read all of its command line when what it misses is a cluster, its input, or the file, run, checkpoint or program that was named.
 UNDERSTOOD = (r"no usable kubeconfig|there is no (history of|run) |cannot (open|list|read) '|resume continues suspended jobs|"
-              r"absent/program|there is no checkpoint|holds no checkpoint")
+              r"absent/program|there is no checkpoint|holds no checkpoint|standard input: holds no document")
 OF_ONE_MACHINE = r"for runs on this machine|on a cluster, write the absolute path"
 
 CHART = ROOT / "charts/attune"

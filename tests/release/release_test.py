@@ -1,5 +1,7 @@
 """A release is made of the same bytes each time, of one version; values have a page; images hold all that their programs load.
 The cluster tier installs what is built here (tests/cluster/tier/tier_registry.py)."""
+import fnmatch
+import hashlib
 import json
 import os
 import pathlib
@@ -9,6 +11,8 @@ import subprocess
 import tarfile
 import tempfile
 import unittest
+
+import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAMS = pathlib.Path(os.environ["ATTUNE_PROGRAMS"])
@@ -67,7 +71,7 @@ class ReleaseTest(WithDirectory):
         return run("scripts/release", version, self.place / name, *parts, PROGRAMS=str(programs), **environment), self.place / name / version
 
     def test_it_is_the_same_each_time(self):
-        parts = ("changes", "chart", "cli", "deb")
+        parts = ("changes", "chart", "cli", "deb", "krew")
         sums = []
         for name in ("first", "second"):
             done, out = self.release(name, *parts)
@@ -77,7 +81,7 @@ class ReleaseTest(WithDirectory):
         self.assertEqual(sums[0], sums[1])
         listed = {line.split()[1] for line in sums[0].splitlines()}
         self.assertEqual(listed, {path.name for path in out.iterdir()} - {"SHA256SUMS"})
-        self.assertEqual(len(listed), 4)
+        self.assertEqual(len(listed), 5)
         self.assertTrue((out / "CHANGES.md").read_text().startswith(f"# Attune {VERSION}\n\n- "))
 
     def test_the_package_installs_what_it_says(self):
@@ -90,6 +94,30 @@ class ReleaseTest(WithDirectory):
         self.expect_ok(run("dpkg-deb", "-x", package, self.place / "root"))
         self.assertEqual(os.readlink(self.place / "root/usr/bin/kubectl-attune"), "attune")
         self.expect_ok(run(self.place / "root/usr/bin/kubectl-attune"))
+
+    def test_krew_is_told_of_the_archive_beside_it(self):
+        done, out = self.release("krew", "krew", RELEASE_URL="https://example.org/files")
+        self.expect_ok(done)
+        manifest = yaml.safe_load((out / "krew-attune.yaml").read_text())
+        platform, = manifest["spec"]["platforms"]
+        archive = out / platform["uri"].removeprefix("https://example.org/files/")
+        self.assertEqual(hashlib.sha256(archive.read_bytes()).hexdigest(), platform["sha256"])
+        with tarfile.open(archive) as inside:
+            names = inside.getnames()
+            for rule in platform["files"]:  # as krew does: a pattern over paths of the archive
+                self.assertEqual(len(fnmatch.filter(names, rule["from"])), 1, rule)
+            self.assertTrue(inside.getmember(fnmatch.filter(names, "*/bin/attune")[0]).isfile())
+
+    def test_man_pages_of_every_command_are_read_by_groff(self):
+        self.expect_ok(run("scripts/man-pages", PROGRAMS, self.place / "man"))
+        pages = sorted((self.place / "man").iterdir())
+        self.assertGreater(len(pages), 25)
+        for page in pages:
+            done = run("groff", "-man", "-Tutf8", "-ww", page)
+            self.assertEqual((done.returncode, done.stderr), (0, ""), page.name)
+            for section in ("NAME", "SYNOPSIS", "SEE ALSO"):
+                self.assertIn(f".SH {section}\n", page.read_text(), page.name)
+        self.assertIn("workers=N, servers=N", run("groff", "-man", "-Tascii", self.place / "man/attune-scale.1").stdout)
 
     def test_another_version_is_refused(self):
         for version, words in (("9.9.9", f"is {VERSION}"), ("v1", "x.y.z"), ("", "x.y.z")):
