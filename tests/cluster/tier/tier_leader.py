@@ -87,7 +87,7 @@ def register(check, system, namespace, scrape, metric):
 
     @check("the leader is killed while a job scales; the standby acts as soon as the Lease has run out", needs=["two_replicas"])
     def leader_killed(run):
-        led.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 150}, "workers": {"replicas": 1}})
+        led.run(run.build, {"goal": {"epochs": 100_000, "maxDurationSeconds": 210 if run.long else 150}, "workers": {"replicas": 1}})
         led.await_("a worker", 90, lambda state: (state.get("workers") or {}).get("ready") == 1)
         led.trains_on()
         chief, terms = await_both(), lease(system)["leaseTransitions"]
@@ -101,9 +101,11 @@ def register(check, system, namespace, scrape, metric):
         chief = await_both()
         name, process = chief["metadata"]["name"], process_of(chief)
         restarts = chief["status"]["containerStatuses"][0]["restartCount"]
+        silent_until = time.monotonic() + (60 if run.long else 0)
         try:
             scale_after(lambda: os.kill(process, signal.SIGSTOP), 3)
             led.await_("the sidecars at the next leader", 30, lambda state: (state.get("workers") or {}).get("ready") == 3)
+            wait_until("the end of the silence", 61, lambda: time.monotonic() >= silent_until)
             versions = {n: m["resourceVersion"] for n, m in workers().items()}
         finally:
             os.kill(process, signal.SIGCONT)
@@ -131,5 +133,5 @@ def register(check, system, namespace, scrape, metric):
 
     @check("after it the job ends as usual", needs=["leader_leaves"], long=lambda run: led.delete())
     def leader_success(run):
-        led.await_success(200)
+        led.await_success(260)
         led.delete()
