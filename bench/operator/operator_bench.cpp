@@ -31,7 +31,7 @@ namespace {
 using kube::Json;
 
 constexpr char kNamespace[] = "bench";
-constexpr Duration kGiveUpAfter = std::chrono::minutes(10);
+constexpr Duration kGiveUpAfter = std::chrono::minutes(30);
 
 Json Job(int number, int workers) {
   const Json container = {{"name", "worker"},
@@ -163,7 +163,7 @@ class Bench {
         std::printf("%s: not within %.0f s\n", what, Seconds(kGiveUpAfter));
         std::exit(1);
       }
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(std::max(100, jobs_ / 10)));
     }
     return Seconds(time_.Now() - begin);
   }
@@ -261,7 +261,7 @@ class Bench {
 int Main(int argc, char** argv) {
   CLI::App app{"The operator with many jobs, against an API server in this process."};
   int jobs = 1000, workers = 9;
-  app.add_option("--jobs", jobs)->capture_default_str()->check(CLI::Range(1, 2000));
+  app.add_option("--jobs", jobs)->capture_default_str()->check(CLI::Range(1, 10'000));
   app.add_option("--workers", workers, "of each job, beside one server")
       ->capture_default_str()
       ->check(CLI::Range(2, 9));
