@@ -70,8 +70,10 @@ std::vector<Right> RightsOfAnOperator(const OperatorDuties& duties) {
   Add(rights, Of(kAttune, "trainingjobs/status", where), {"get", "patch", "update"});
   Add(rights, Of(kAttune, "trainingjobs/finalizers", where), {"update"});
   Add(rights, Of(kAttune, "tuningpolicies", where), {"get", "list", "watch"});
+  Add(rights, Of(kAttune, "tuningpolicies/status", where), {"patch"});
   Add(rights, Of("", "pods", where), {"get", "list", "watch", "create", "patch", "update", "delete"});
   Add(rights, Of("", "pods/log", where), {"get"});
+  Add(rights, Of("", "pods/status", where), {"get"});
   Add(rights, Of("", "pods/resize", where), {"patch"});
   Add(rights, Of("", "services", where), {"get", "list", "watch", "create", "patch", "delete"});
   Add(rights, Of("", "configmaps", where), {"get", "create", "patch"});

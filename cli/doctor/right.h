@@ -29,7 +29,7 @@ StatusOr<bool> IsAllowed(const kube::Json& review);
 
 // What commands of `attune` do in a namespace.
 std::vector<Right> RightsOfAUser(const std::string& name_space);
-// What the operator does, in one namespace or ("") in all; as charts/attune gives it.
+// What the operator does, in one namespace or ("") in all; as charts/attune gives it, queues of Kueue apart.
 struct OperatorDuties {
   std::string name_space;
   bool reviews_tokens = true;     // else it proves sidecars by published keys
