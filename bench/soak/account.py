@@ -105,6 +105,12 @@ def longest_gap(steps, begin, end):
     return max(b - a for a, b in zip(times, times[1:]))
 
 
+def standstill(steps, begin, end, ends):
+    """Longest time without a step from `begin` to `end`, None: to the job's. `ends`: when its work ended; what follows is no standstill, also
+    where a fault outlasts the work. None when all had been done before there was anything to do without."""
+    return longest_gap(steps, begin, min(end or ends, ends)) if ends > begin else None
+
+
 def all_steps(journals):
     return sorted(t for journal in journals for t in journal.steps)
 

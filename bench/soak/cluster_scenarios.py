@@ -24,7 +24,7 @@ SCENARIOS = {
     "drain": Scenario("a server's machine is drained", counting(100), [(3, Drain("server"))]),
     "drain-coordinator": Scenario("the coordinator's machine is drained", counting(100), [(3, Drain("coordinator"))]),
     "api-server-stopped": Scenario("the API server does not answer", counting(90), [(3, StopDaemon("kube-apiserver", 60))]),
-    "api-server-away-10-minutes": Scenario("the API server does not answer for 10 minutes", counting(720), [(3, StopDaemon("kube-apiserver", 600))], long=True),
+    "api-server-away-10-minutes": Scenario("the API server does not answer for 10 minutes", counting(1000), [(3, StopDaemon("kube-apiserver", 600))], long=True),
     "etcd-stopped": Scenario("etcd does not answer", counting(60), [(3, StopDaemon("etcd", 30))]),
     "operator-killed": Scenario("the operator's pod is gone at once", counting(30), [(3, KillOperator())]),
     "slow-node": Scenario("one machine has a slow link", counting(90), [(3, Slow("server", 20))]),

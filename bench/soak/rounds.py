@@ -140,8 +140,7 @@ class Round:
             steps = account.all_steps(journals)
             ends = steps[-1] if steps and not self.violations else time.time()  # what follows the last step of all is no standstill
             for measure in self.measures:
-                if ends > measure.begin:  # else all had been done before there was anything to do without
-                    measure.gap = account.longest_gap(steps, measure.begin, measure.end or ends)
+                measure.gap = account.standstill(steps, measure.begin, measure.end, ends)
             self.say(f"{self.account.issued} pushes issued, {self.account.acknowledged} acknowledged, {self.account.open} open when their process ended; "
                      f"{self.account.again} items processed again, {self.account.reprocessed} reported")
         if self.growth:

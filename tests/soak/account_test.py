@@ -2,7 +2,7 @@
 import os, sys, unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../bench/soak"))
-from account import Account, Journal, all_steps, longest_gap, ranges
+from account import Account, Journal, all_steps, longest_gap, ranges, standstill
 
 ITEMS, BLOCKS, ROWS = 6, 2, 3
 
@@ -73,6 +73,12 @@ class AccountTest(unittest.TestCase):
 
     def test_a_line_that_a_kill_cut_off_does_not_count(self):
         self.assertEqual(Journal("x", ["I 1 1.0\n", "A 1"]).acknowledged.total(), 0)
+
+    def test_what_follows_the_work_is_no_standstill(self):
+        steps = [1, 2, 4, 5]
+        for what, begin, end, expected in (("a fault within the work", 1, 4, 2), ("no end is known", 2, None, 2), ("a fault that outlasts the work", 2, 90, 2), ("one that begins after it", 6, 90, None)):
+            with self.subTest(what):
+                self.assertEqual(standstill(steps, begin, end, 5), expected)
 
     def test_the_longest_gap_counts_both_ends(self):
         steps = all_steps([journal("S 5.0", "S 6.0"), journal("S 9.0")])
