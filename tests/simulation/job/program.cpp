@@ -63,6 +63,21 @@ void JobSimulation::Ask(size_t index, Worker::At at) {
   }
 }
 
+// While it was cut off every server that it knows has been replaced, so no process can name the coordinator to it. Its
+// pod is replaced for that (docs/failure-modes.md); here it ends with its call, for which that is the latest time.
+bool JobSimulation::EndsProgram(const Worker& worker, const attune::Status& status) {
+  constexpr Duration kReplacedAfter = std::chrono::seconds(60);
+  if (status.code() != StatusCode::kDeadlineExceeded) return false;
+  if (worker.core->CoordinatorSilence(now()) < kReplacedAfter) return false;
+  for (size_t i = first_server_; i < servers_.size(); ++i) {
+    const Server& server = *servers_[i];
+    if (server.fate == Fate::kRunning && worker.core->map().Contains(server.core->node())) return false;
+  }
+  Trace(Name(WorkerPlace(worker.process)) + " knows no server that lives, and is replaced");
+  Count("stranded workers");
+  return true;
+}
+
 void JobSimulation::Completed(size_t index, const Completion& completion) {
   Worker& worker = *workers_[index];
   const auto call = worker.calls.find(completion.call);

@@ -244,7 +244,7 @@ class JobSimulation : public World {
   virtual double ComputeMilliseconds() { return random().Uniform() * 3; }  // of a batch
   virtual Duration CallTimeout() const { return std::chrono::seconds(parameters_.IsHarsh() ? 600 : 60); }
   // A call that has ended badly, by right: the program ends.
-  virtual bool EndsProgram(const Worker& /*worker*/, const attune::Status& /*status*/) { return false; }
+  virtual bool EndsProgram(const Worker& worker, const attune::Status& status);
   CallId NewCall(Worker& worker, const char* what, MonotonicTime deadline);
   MonotonicTime CallDeadline(bool may_be_short);
   void Ask(size_t worker, Worker::At at);
