@@ -163,6 +163,7 @@ class Bench {
         std::printf("%s: not within %.0f s\n", what, Seconds(kGiveUpAfter));
         std::exit(1);
       }
+      // Most conditions list all jobs, which is a cost of this program's own: the more jobs, the less often.
       std::this_thread::sleep_for(std::chrono::milliseconds(std::max(100, jobs_ / 10)));
     }
     return Seconds(time_.Now() - begin);

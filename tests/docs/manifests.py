@@ -7,7 +7,7 @@ import yaml
 
 from pages import ROOT
 
-# First lines of blocks that are for other programs, whose rules are not here. They are parsed, and nothing else.
+# First lines of blocks that are for other programs. Here they are parsed; each says who reads the rest.
 FOREIGN = {
     "# The ConfigMap argocd-cm of Argo CD": "a Lua interpreter runs its script in docs_test.py",
     "# A Kustomization of Flux": "an API server evaluates its expressions in tests/cluster/tier/tier_gitops.py",
