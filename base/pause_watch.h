@@ -7,16 +7,18 @@
 // holds do not move: they run out while it sleeps. Rights that it has granted count from its own sending.
 #pragma once
 
+#include <algorithm>
+
 #include "base/time_source.h"
 
 namespace attune {
 
 // For how long this process has stood still: by how much `now` is later than `wanted`, the time of the step it had
-// asked for (kNever: none). Zero up to `tolerance`, which is what a loaded machine may take.
+// asked for (kNever: none), less `tolerance`, which is what a loaded machine may take. So each late step counts as that
+// much silence of the others: if every step is late, one that is never heard is lost all the same, only later.
 inline Duration PausedFor(MonotonicTime wanted, MonotonicTime now, Duration tolerance) {
   if (wanted == kNever || now <= wanted) return Duration::zero();
-  const Duration late = now - wanted;
-  return late > tolerance ? late : Duration::zero();
+  return std::max(Duration::zero(), now - wanted - tolerance);
 }
 
 // `time`, moved by a pause; kNever stays.

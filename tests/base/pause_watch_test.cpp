@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
+
 namespace attune {
 namespace {
 
@@ -18,9 +20,18 @@ TEST(PauseWatch, AStepInTimeIsNoPause) {
   EXPECT_EQ(PausedFor(kWanted, kWanted + kTolerance, kTolerance), Duration::zero()) << "a loaded machine";
 }
 
-TEST(PauseWatch, ALateStepTellsForHowLongItStoodStill) {
-  EXPECT_EQ(PausedFor(kWanted, kWanted + milliseconds(1001), kTolerance), milliseconds(1001));
-  EXPECT_EQ(PausedFor(kWanted, kWanted + std::chrono::minutes(10), kTolerance), std::chrono::minutes(10));
+TEST(PauseWatch, ALateStepTellsForHowLongItStoodStillBeyondWhatIsUsual) {
+  EXPECT_EQ(PausedFor(kWanted, kWanted + milliseconds(1001), kTolerance), milliseconds(1));
+  EXPECT_EQ(PausedFor(kWanted, kWanted + std::chrono::minutes(10), kTolerance), std::chrono::minutes(10) - kTolerance);
+}
+
+TEST(PauseWatch, IfEveryStepIsLateTheSilenceOfOthersStillGrows) {
+  MonotonicTime heard = kWanted, now = kWanted;
+  for (int step = 0; step < 20; ++step) {
+    const MonotonicTime wanted = std::exchange(now, now + milliseconds(1060));
+    heard = MovedBy(PausedFor(wanted, now, kTolerance), heard);
+  }
+  EXPECT_EQ(now - heard, 20 * kTolerance);
 }
 
 TEST(PauseWatch, WhoWaitsForNothingIsNeverLate) { EXPECT_EQ(PausedFor(kNever, kWanted, kTolerance), Duration::zero()); }

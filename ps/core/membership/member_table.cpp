@@ -114,8 +114,7 @@ void MemberTable::Close(ConnectionId connection) {
 Duration MemberTable::NoteHeard(MemberState& member, bool is_host, MonotonicTime now) {
   Duration forgiven = Duration::zero();
   if (!is_host) {
-    const Duration unheard = others_heard_ == kNever ? Duration::zero() : now - others_heard_;
-    if (unheard > options_.pause_tolerance) forgiven = unheard;
+    forgiven = PausedFor(others_heard_, now, options_.pause_tolerance);
     others_heard_ = now;
   }
   if (forgiven > Duration::zero()) Forgive(forgiven, now);

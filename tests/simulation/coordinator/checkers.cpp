@@ -114,11 +114,12 @@ void CoordinatorSimulation::CheckBest(const CheckpointCommit& commit, size_t lea
 void CoordinatorSimulation::CheckCut(const CutRecord& record, size_t leader) {
   if (any_server_died_ || record.data_sets.empty()) return;  // rows may have been restored
   const auto contained = [&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); };
+  const MarkedCut& cut = leaders_[leader]->cut;
   const bool exact = record.synchronization != "async";
   std::map<std::pair<uint64_t, uint64_t>, bool> in_rows;
   for (size_t i = 0; i < pushes_.size(); ++i) {
     const PushAccount& push = pushes_[i];
-    const bool copied = copied_.contains(i);
+    const bool copied = cut.copied.contains(i);
     in_rows[{push.epoch, push.item}] = in_rows[{push.epoch, push.item}] || copied;
     const std::string name = "item " + std::to_string(push.item) + " of epoch " + std::to_string(push.epoch) +
                              ", pushed in step " + std::to_string(push.step) + ", cut at " +
@@ -127,10 +128,10 @@ void CoordinatorSimulation::CheckCut(const CutRecord& record, size_t leader) {
     // A worker follows another coordinator while this one, not heard of it, takes it for lost: its items are others'
     // then, also when it leaves there.
     const bool has_left = worker.left_under && *worker.left_under <= leader;
-    const bool lost_to_this_one = !has_left && !marked_members_.Contains(worker.core->node());
+    const bool lost_to_this_one = !has_left && !cut.members.Contains(worker.core->node());
     if (!exact || worker.lost || lost_to_this_one) continue;
     // Under Async, before, one that has left may have been far ahead: all that it has done is contained.
-    const bool in_cut = push.step < record.clock || worker.leaves_at <= marked_at_;
+    const bool in_cut = push.step < record.clock || worker.leaves_at <= cut.at;
     if (copied && !in_cut) Violation("CutExact: in the rows too early: " + name);
     if (in_cut && !copied) Violation("CutExact: not in the rows: " + name);
     if (in_cut && !contained(push.epoch, push.item)) {

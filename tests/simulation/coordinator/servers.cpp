@@ -13,7 +13,7 @@ void CoordinatorSimulation::OnMark(size_t place, const Mark& mark) {
   Server& server = servers_[place];
   if (server.cut != mark.cut) {
     server.cut = mark.cut;
-    copied_.insert(server.applied.begin(), server.applied.end());
+    leaders_[server.stream.leader]->cut.copied.insert(server.applied.begin(), server.applied.end());
   }
   SayServer(place, MarkDone{.cut = mark.cut});
 }

@@ -86,13 +86,21 @@ class CoordinatorSimulation : public World {
     MonotonicTime leaves_at = kNever;  // it pushes nothing from then on
     std::optional<size_t> left_under;  // the coordinator that has answered so
   };
-  // One coordinator, in a server.
+  // The last cut that a coordinator has marked.
+  struct MarkedCut {
+    CutId id;
+    MonotonicTime at{};
+    ShardMap members;         // as the coordinator knew them
+    std::set<size_t> copied;  // pushes that are in its rows, by their place in pushes_
+  };
+  // One coordinator, in a server. One that nobody has told of its successor still marks cuts for a while.
   struct Leader {
     std::unique_ptr<CoordinatorCore> core;
     uint32_t term = 1;
     size_t host = 0;
     bool alive = true, leads = true;
     std::optional<MonotonicTime> wake;
+    MarkedCut cut;
   };
   // One item's push.
   struct PushAccount {
@@ -227,10 +235,6 @@ class CoordinatorSimulation : public World {
   ItemChecker items_{*this};
   std::vector<PushAccount> pushes_;
   std::map<std::pair<size_t, uint64_t>, size_t> push_of_sequence_;  // by worker and its n-th push
-  CutId marked_;                                                    // the cut in progress
-  MonotonicTime marked_at_{};                                       // for it
-  ShardMap marked_members_;                                         // as the coordinator that marked knew them
-  std::set<size_t> copied_;                                         // by it
   std::set<size_t> moved_;                                          // applied by servers that were drained since
   bool crashed_at_table_ = false;
   bool any_stopped_ = false;  // now

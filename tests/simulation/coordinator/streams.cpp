@@ -128,11 +128,8 @@ void CoordinatorSimulation::StepCoordinator(size_t leader, CoordinatorInput inpu
   OnMapPublished(leader);
   for (const ToConnection& message : out.send) {
     const auto* mark = std::get_if<Mark>(&message.message);
-    if (mark == nullptr || mark->cut == marked_) continue;
-    marked_ = mark->cut;
-    marked_at_ = now();
-    marked_members_ = here.core->map();
-    copied_ = moved_;
+    if (mark == nullptr || mark->cut == here.cut.id) continue;
+    here.cut = {.id = mark->cut, .at = now(), .members = here.core->map(), .copied = moved_};
   }
   if (parameters_.crash_at_table && here.leads) CrashAtTable(out);
   for (ToConnection& message : out.send) FromCoordinator(message.to, std::move(message.message));

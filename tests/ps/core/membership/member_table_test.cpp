@@ -87,9 +87,18 @@ TEST_F(MemberTableTest, WhileNoneIsHeardItMayBeTheCoordinatorThatIsCutOff) {
 }
 
 TEST_F(MemberTableTest, ThoseThatComeBackLaterThanTheFirstWereNoMoreSilentThanThatOne) {
-  EXPECT_EQ(HearFrom(worker_, 12), seconds(12));
+  EXPECT_EQ(HearFrom(worker_, 12), seconds(12) - kPause);
   EXPECT_EQ(members_.FindSilent(map_, At(12)).all, std::set<NodeId>());
   EXPECT_EQ(HearFrom(b_, 12), Duration::zero());
+}
+
+// Seed 669563996356 of whole jobs: the only other worker left and joined again every 1.06 s, and each time the gap was
+// forgiven to the one that had died, too.
+TEST_F(MemberTableTest, OneThatIsNeverHeardIsLostThoughThereIsAGapBeforeEachTimeThatAnotherIs) {
+  int64_t now = 0;
+  while (now < 100 && Lost(now).empty()) HearFrom(worker_, now += 2);
+  EXPECT_EQ(Lost(now), (std::set<NodeId>{a_, b_})) << "neither is ever heard";
+  EXPECT_EQ(now, 2 * (kUncovered / kPause)) << "each gap of two seconds counts as one";
 }
 
 TEST_F(MemberTableTest, TimeInWhichTheCoordinatorStoodStillIsNoSilence) {
