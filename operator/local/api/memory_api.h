@@ -22,6 +22,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
@@ -114,6 +115,7 @@ class MemoryApi final : public kube::Api {
   struct Store {
     const KindInfo* info;
     std::map<kube::ObjectKey, ObjectPointer> objects;
+    std::set<std::pair<std::string, kube::ObjectKey>> by_age;  // of Events, by creationTimestamp
     std::deque<Change> history;
     uint64_t expired_version = 0;  // changes up to it are no longer in `history`
   };

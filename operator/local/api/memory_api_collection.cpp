@@ -78,20 +78,17 @@ void MemoryApi::ReleaseForegroundOwners(const Json& removed) {
 
 void MemoryApi::ExpireEvents(Store& store) {
   const std::string oldest = Rfc3339(time_.WallNow() - options_.event_ttl);
-  std::vector<ObjectKey> expired;
-  const Json* first = nullptr;
-  ObjectKey first_key;
-  for (const auto& [key, object] : store.objects) {
-    const std::string_view created = kube::StringAt(*object, {"metadata", "creationTimestamp"});
-    if (created < oldest) expired.push_back(key);
-    if (first == nullptr || created < kube::StringAt(*first, {"metadata", "creationTimestamp"})) {
-      first = object.get();
-      first_key = key;
-    }
+  const auto remove_first = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const ObjectKey key = store.by_age.begin()->second;
+    Remove(store, key, *store.objects.at(key));
+  };
+  bool any_expired = false;
+  while (!store.by_age.empty() && store.by_age.begin()->first < oldest) {
+    remove_first();
+    any_expired = true;
   }
   // A burst of Events drops the oldest one instead of refusing the newest.
-  if (expired.empty() && store.objects.size() >= store.info->objects_max) expired.push_back(first_key);
-  for (const ObjectKey& key : expired) Remove(store, key, *store.objects.at(key));
+  if (!any_expired && !store.by_age.empty() && store.objects.size() >= store.info->objects_max) remove_first();
 }
 
 }  // namespace attune::local

@@ -254,6 +254,14 @@ void MemoryApi::Index(Store& store, const ObjectKey& key, const Json& object, bo
   } else {
     by_uid_.erase(uid);
   }
+  if (store.info->type == kube::kEvents) {
+    const std::pair age(std::string(kube::StringAt(object, {"metadata", "creationTimestamp"})), key);
+    if (add) {
+      store.by_age.insert(age);
+    } else {
+      store.by_age.erase(age);
+    }
+  }
   for (const Json& owner : kube::At(object, {"metadata", "ownerReferences"})) {
     const std::string owner_uid(kube::StringAt(owner, {"uid"}));
     if (add) {

@@ -259,6 +259,25 @@ TEST_F(MemoryApiTest, OldEventsVanish) {
   EXPECT_EQ(kube::Name(events[0]), "e2");
 }
 
+TEST_F(MemoryApiTest, ABurstOfEventsDropsTheOldestAlsoWhereItHasChangedSince) {
+  KindInfo few{.type = kube::kEvents};
+  few.objects_max = 2;
+  MemoryApi small(time, {.kinds = {few}, .own_thread = false});
+  Json event{{"metadata", {{"namespace", "default"}}}, {"reason", "Started"}};
+  for (const char* name : {"c", "a", "b"}) {
+    event["metadata"]["name"] = name;
+    ASSERT_TRUE(small.Create(kube::kEvents, event).ok());
+    ASSERT_TRUE(small.Patch(kube::kEvents, Key(name), PatchType::kMerge, {{"count", 2}}).ok());
+    time.Advance(std::chrono::seconds(1));
+  }
+  EXPECT_EQ(small.Get(kube::kEvents, Key("c")).status().code(), StatusCode::kNotFound);
+  for (const char* name : {"a", "b"}) EXPECT_TRUE(small.Get(kube::kEvents, Key(name)).ok()) << name;
+  ASSERT_TRUE(small.Delete(kube::kEvents, Key("a")).ok());
+  event["metadata"]["name"] = "d";
+  ASSERT_TRUE(small.Create(kube::kEvents, event).ok());
+  EXPECT_TRUE(small.Get(kube::kEvents, Key("b")).ok()) << "there was room";
+}
+
 TEST_F(MemoryApiTest, TokensAreGoodForTheirAudiencePodAndTime) {
   const Json pod = Created(kube::kPods, MakePod("a"));
   const std::string token = api.IssueToken(Key("a"), {"attune.dev"}, time.WallNow() + std::chrono::hours(1)).value();
