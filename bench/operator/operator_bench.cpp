@@ -21,10 +21,10 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mutex.h"
-#include "bench/operator/counting_api.h"
 #include "operator/api/training_job.h"
 #include "operator/controller/execute/operator.h"
 #include "operator/controller/observe/observed.h"
+#include "operator/kube/measured_api.h"
 #include "operator/kube/watch/watch_cache.h"
 #include "operator/local/api/kinds.h"
 #include "operator/local/api/memory_api.h"
@@ -112,6 +112,23 @@ class Jobs {
   mutable Mutex mutex_;
   std::map<std::string, Seen> jobs_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<kube::Watch> watch_;
+};
+
+// How many calls there were, by what they did to what.
+class CallCounts {
+ public:
+  void Count(const kube::FinishedCall& call) {
+    const MutexLock lock(mutex_);
+    ++counts_[std::string(call.verb) + " " + std::string(call.resource)];
+  }
+  std::map<std::string, int> counts() const {  // "patch trainingjobs/status"
+    const MutexLock lock(mutex_);
+    return counts_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::string, int> counts_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Marks every pod as running as soon as it is there.
@@ -243,7 +260,7 @@ class Bench {
     const double acts = static_cast<double>(jobs_) * (workers_ + 1) / (CpuSeconds() - cpu);
     Report("pods made, per second of this process' CPU", acts, "pods/s", ">= 100", acts >= 100);
     int calls = 0;
-    for (const auto& [what, count] : counted_.calls()) {
+    for (const auto& [what, count] : calls_.counts()) {
       calls += what.starts_with("watch") || what.starts_with("list") ? 0 : count;
       if (count >= jobs_ / 2) std::printf("    %-40s %.2f a job\n", what.c_str(), 1.0 * count / jobs_);
     }
@@ -305,7 +322,8 @@ class Bench {
   const int jobs_, workers_;
   SystemTime time_;
   local::MemoryApi api_{time_, {.kinds = RoomyKinds(), .history_max = 1 << 17}};
-  CountingApi counted_{api_};
+  CallCounts calls_;
+  kube::MeasuredApi counted_{api_, time_, [this](const kube::FinishedCall& call) { calls_.Count(call); }};
   Jobs seen_{api_};
   std::unique_ptr<Kubelets> kubelets_ = std::make_unique<Kubelets>(api_);
   std::unique_ptr<controller::Operator> operator_;

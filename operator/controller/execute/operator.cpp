@@ -10,6 +10,7 @@
 #include "base/mutex.h"
 #include "base/os/file.h"
 #include "base/version.h"
+#include "operator/controller/execute/durations.h"
 #include "operator/controller/execute/executor.h"
 #include "operator/controller/execute/metrics.h"
 #include "operator/controller/execute/stuck_watch.h"
@@ -19,6 +20,7 @@
 #include "operator/controller/policies/policy_reporter.h"
 #include "operator/controller/watches/job_watches.h"
 #include "operator/kube/events.h"
+#include "operator/kube/measured_api.h"
 #include "operator/kube/watch/work_queue.h"
 #include "proto/contract.h"
 
@@ -50,12 +52,12 @@ class OperatorImpl final : public Operator {
  public:
   OperatorImpl(const OperatorOptions& options, kube::Api& api, const TimeSource& time)
       : options_(options),
-        api_(api),
         time_(time),
+        api_(api, time, [this](const kube::FinishedCall& call) { durations_.OnCall(call); }),
         queue_(time),
-        watches_(options.name_space, api, time, [this](const kube::ObjectKey& job) { OnNews(job); }),
+        watches_(options.name_space, api_, time, [this](const kube::ObjectKey& job) { OnNews(job); }),
         store_(telemetry::JobStore::Create([this](const telemetry::JobId& job) { return Know(job); })),
-        events_(api, time, contract::kFieldManager) {}
+        events_(api_, time, contract::kFieldManager) {}
 
   Status Begin() {
     // What cannot be used is said at once, and not when this process is needed.
@@ -149,7 +151,9 @@ class OperatorImpl final : public Operator {
   void Reconcile() {
     if (!watches_.WaitForSync([this] { return stopping_.load(); })) return;
     while (const auto key = queue_.Get()) {
+      const MonotonicTime begin = time_.Now();
       const StatusOr<std::optional<Duration>> again = executor_->Reconcile(*key);
+      durations_.OnReconcile(time_.Now() - begin);
       if (again.ok()) {
         queue_.Forget(*key);
         if (again->has_value()) queue_.AddAfter(*key, **again);
@@ -173,8 +177,9 @@ class OperatorImpl final : public Operator {
   }
 
   const OperatorOptions options_;
-  kube::Api& api_;
   const TimeSource& time_;
+  Durations durations_;
+  kube::MeasuredApi api_;
   std::atomic<bool> stopping_ = false;
   std::atomic<bool> leads_ = false;  // what follows Lead() is there, and does not change any more
   std::atomic<uint64_t> errors_ = 0;
@@ -211,7 +216,7 @@ std::string OperatorImpl::Stuck() {
 std::string OperatorImpl::MetricsText() const {
   OperatorMetrics values;
   values.version = kVersion;
-  if (!leads_) return MetricsPage(values);  // series of jobs are the leader's
+  if (!leads_) return MetricsPage(values) + durations_.MetricsText();  // series of jobs are the leader's
   for (const kube::Snapshot& job : watches_.jobs.All()) {
     const std::string name_space(kube::Namespace(*job)), name(kube::Name(*job));
     const telemetry::JobSample sample = store_->Sample({name_space, name, std::string(kube::Uid(*job))}, time_.Now());
@@ -232,7 +237,7 @@ std::string OperatorImpl::MetricsText() const {
   values.failed_actions = static_cast<uint64_t>(executor_->failed_actions());
   values.dropped_reports = store_->dropped_reports();
   values.implausible_reports = service_->implausible_reports();
-  return MetricsPage(values);
+  return MetricsPage(values) + durations_.MetricsText();
 }
 
 }  // namespace
