@@ -37,9 +37,21 @@ namespace {
 
 constexpr Duration kLookAgain = std::chrono::milliseconds(200);
 
-void ReleaseAllGoing(const std::vector<ObservedPod>& pods, const std::string& current_job_uid, Draft& draft) {
+// For an orderly end. What a drain takes is for work that others continue, and with the job that work is gone.
+constexpr std::chrono::seconds kGraceWithoutJob{10};
+
+// Of one that is on its way out: whoever deleted it gave it the time of a drain.
+void LetGo(const ObservedPod& pod, std::string reason, WallTime now, Draft& draft) {
+  draft.Release(pod, reason);
+  if (*pod.deletion_time > now + kGraceWithoutJob) draft.Hasten(pod, kGraceWithoutJob.count(), std::move(reason));
+}
+
+void ReleaseAllGoing(const std::vector<ObservedPod>& pods, const std::string& current_job_uid, WallTime now,
+                     Draft& draft) {
   for (const ObservedPod& pod : pods) {
-    if (pod.index >= 0 && pod.job_uid != current_job_uid && IsBeingDeleted(pod)) draft.Release(pod, "its job is gone");
+    if (pod.index >= 0 && pod.job_uid != current_job_uid && IsBeingDeleted(pod)) {
+      LetGo(pod, "its job is gone", now, draft);
+    }
   }
 }
 
@@ -232,7 +244,7 @@ std::vector<Step> PlanInvalid(const Observed& observed, const PlanOptions& optio
 // It has given its machines back, or does so.
 std::vector<Step> PlanWithoutPods(const Observed& observed, const PlanOptions& options, Now now) {
   Draft draft;
-  ReleaseAllGoing(observed.pods, observed.job.uid, draft);
+  ReleaseAllGoing(observed.pods, observed.job.uid, now.wall, draft);
   ReleasePods(observed, options, now, draft);
   PlanQueue(observed, options, now, draft);
   const api::TrainingJobStatus next = BuildSuspendedStatus(observed, now, draft);
@@ -242,10 +254,16 @@ std::vector<Step> PlanWithoutPods(const Observed& observed, const PlanOptions& o
 }
 
 // The job is going, its pods with it: nothing is made any more, and finalizers of what goes are removed.
-std::vector<Step> PlanDeletion(const Observed& observed) {
+std::vector<Step> PlanDeletion(const Observed& observed, WallTime now) {
+  constexpr char kReason[] = "the job is being deleted";
   Draft draft;
   for (const ObservedPod& pod : observed.pods) {
-    if (pod.index >= 0) draft.Remove(pod, std::nullopt, "the job is being deleted");
+    if (pod.index < 0) continue;
+    if (IsBeingDeleted(pod)) {
+      LetGo(pod, kReason, now, draft);
+    } else {
+      draft.Remove(pod, kGraceWithoutJob.count(), kReason);
+    }
   }
   PlanTuningHistory(observed, draft);
   return std::move(draft).Finish();
@@ -253,7 +271,7 @@ std::vector<Step> PlanDeletion(const Observed& observed) {
 
 std::vector<Step> PlanEnded(const Observed& observed, const PlanOptions& options, Now now) {
   Draft draft;
-  ReleaseAllGoing(observed.pods, observed.job.uid, draft);
+  ReleaseAllGoing(observed.pods, observed.job.uid, now.wall, draft);
   PlanStatus(observed, BuildEndedStatus(observed, now), options, now, draft);
   PlanTuningHistory(observed, draft);
   PlanQueue(observed, options, now, draft);
@@ -306,14 +324,14 @@ MoveFacts FactsOfMoves(const Observed& observed, const ServersView& servers, boo
 }  // namespace
 
 std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now now) {
-  if (observed.job.being_deleted) return PlanDeletion(observed);
+  if (observed.job.being_deleted) return PlanDeletion(observed, now.wall);
   if (!api::IsManagedHere(observed.job)) return {};
   if (HasEnded(observed.job.status)) return PlanEnded(observed, options, now);
   if (!observed.problems.empty()) return PlanInvalid(observed, options, now);
   if (IsWithoutPods(observed.job.status) || IsBornHeld(observed)) return PlanWithoutPods(observed, options, now);
 
   Draft draft;
-  ReleaseAllGoing(observed.pods, observed.job.uid, draft);
+  ReleaseAllGoing(observed.pods, observed.job.uid, now.wall, draft);
   RemoveEarlier(observed, draft);
   ServersView servers = ViewServers(observed, options, now);
   servers.begun = servers.begun || BeginsUnheard(observed, servers, options, now);
@@ -389,9 +407,9 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   return std::move(draft).Finish();
 }
 
-std::vector<Step> PlanWithoutJob(const std::vector<ObservedPod>& pods) {
+std::vector<Step> PlanWithoutJob(const std::vector<ObservedPod>& pods, WallTime now) {
   Draft draft;
-  ReleaseAllGoing(pods, "", draft);
+  ReleaseAllGoing(pods, "", now, draft);
   return std::move(draft).Finish();
 }
 

@@ -16,7 +16,7 @@ namespace attune::controller {
 std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now now);
 
 // Pods labelled with a job that no longer exists (or is an earlier one of that name): whatever is on its way out is let
-// go; deletion itself is the garbage collector's, by owner references.
-std::vector<Step> PlanWithoutJob(const std::vector<ObservedPod>& pods);
+// go, and within ten seconds; deletion itself is the garbage collector's, by owner references.
+std::vector<Step> PlanWithoutJob(const std::vector<ObservedPod>& pods, WallTime now);
 
 }  // namespace attune::controller

@@ -76,8 +76,12 @@ Draft::Needs Draft::Remove(const ObservedPod& pod, std::optional<int64_t> grace_
   return removal;
 }
 
+Draft::Needs Draft::Hasten(const ObservedPod& pod, int64_t grace_period_seconds, std::string reason) {
+  return {Add(Urgency::kRemoval, DeletePod{pod.name, pod.uid, grace_period_seconds, std::move(reason)})};
+}
+
 Draft::Needs Draft::ForceDelete(const ObservedPod& pod, std::string reason) {
-  return {Add(Urgency::kRemoval, DeletePod{pod.name, pod.uid, 0, std::move(reason)})};
+  return Hasten(pod, 0, std::move(reason));
 }
 
 void Draft::Normal(const char* event_reason, const char* action, std::string_view note, Needs needs) {

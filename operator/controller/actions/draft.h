@@ -43,6 +43,8 @@ class Draft {
   // The pod is removed no sooner than this is done: it carries what is known only from it.
   void HoldRemoval(const ObservedPod& pod, Ref until) { holds_[pod.uid].push_back(until); }
   Needs Release(const ObservedPod& pod, std::string reason);
+  // Of a pod that is being deleted already: it gets less time for it.
+  Needs Hasten(const ObservedPod& pod, int64_t grace_period_seconds, std::string reason);
   // Of a pod that is being deleted already and whose machine does not answer.
   Needs ForceDelete(const ObservedPod& pod, std::string reason);
   // `needs`: what the Event reports.

@@ -61,8 +61,20 @@ StatusOr<std::optional<Duration>> Executor::Reconcile(const kube::ObjectKey& job
   return Round(tools_, *memory, *object).Run(ListeningSince());
 }
 
+Status Executor::CarryOutWithoutJob(const std::string& name_space, const Action& action) {
+  if (const auto* patch = std::get_if<PatchPod>(&action)) {
+    return tools_.sources.api.Patch(kube::kPods, {name_space, patch->name}, kube::PatchType::kMerge, patch->patch)
+        .status();
+  }
+  if (const auto* deletion = std::get_if<DeletePod>(&action)) {
+    return tools_.sources.api.Delete(kube::kPods, {name_space, deletion->name},
+                                     {.uid = deletion->uid, .grace_period_seconds = deletion->grace_period_seconds});
+  }
+  return OkStatus();  // such a plan has no others
+}
+
 StatusOr<std::optional<Duration>> Executor::ReconcileWithoutJob(const kube::ObjectKey& job) {
-  const std::vector<Step> plan = PlanWithoutJob(ObservePods(caches_.pods, job));
+  const std::vector<Step> plan = PlanWithoutJob(ObservePods(caches_.pods, job), tools_.sources.time.WallNow());
   if (!plan.empty()) {
     // Absence in a cache is a hint; letting go of pods needs the server's word.
     if (StatusOr<Json> present = tools_.sources.api.Get(kube::kTrainingJobs, job); present.ok())
@@ -72,11 +84,7 @@ StatusOr<std::optional<Duration>> Executor::ReconcileWithoutJob(const kube::Obje
   }
   Status all;
   for (const Step& step : plan) {
-    const auto* patch = std::get_if<PatchPod>(&step.action);
-    if (patch == nullptr) continue;
-    const Status status =
-        tools_.sources.api.Patch(kube::kPods, {job.name_space, patch->name}, kube::PatchType::kMerge, patch->patch)
-            .status();
+    const Status status = CarryOutWithoutJob(job.name_space, step.action);
     if (!status.ok() && !IsGone(status) && !IsReplaced(status)) all.Update(status);
   }
   RETURN_IF_ERROR(all);

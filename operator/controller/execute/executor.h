@@ -48,6 +48,7 @@ class Executor {
   MonotonicTime ListeningSince() const;
   std::shared_ptr<JobMemory> MemoryOf(const kube::ObjectKey& job);
   StatusOr<std::optional<Duration>> ReconcileWithoutJob(const kube::ObjectKey& job);
+  Status CarryOutWithoutJob(const std::string& name_space, const Action& action);
   void Forget(const kube::ObjectKey& job);
 
   const Caches caches_;

@@ -94,9 +94,10 @@ void FakeCluster::Disrupt(const std::string& name, const std::string& reason) {
 
 void FakeCluster::DeleteFromOutside(const std::string& name, int grace_seconds) {
   Json& metadata = pods_.at(name)["metadata"];
-  if (!metadata.contains("deletionTimestamp")) {
-    metadata["deletionTimestamp"] = ToRfc3339(now_.wall + std::chrono::seconds(grace_seconds));
-  }
+  const std::string end = ToRfc3339(now_.wall + std::chrono::seconds(grace_seconds));
+  // A second one may shorten the time, never lengthen it.
+  if (!metadata.contains("deletionTimestamp") || end < metadata["deletionTimestamp"])
+    metadata["deletionTimestamp"] = end;
 }
 
 void FakeCluster::RemoveIfFree(const std::string& name) {

@@ -636,11 +636,20 @@ TEST(PlanTest, ADeletedJobLetsEverythingGo) {
 
 TEST(PlanTest, PodsOfAJobThatIsGoneAreLetGoWhenTheyAreDeleted) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
-  EXPECT_TRUE(PlanWithoutJob(cluster.Observe().pods).empty()) << "deletion is the garbage collector's";
-  cluster.DeleteFromOutside("a-worker-0");
-  const auto plan = PlanWithoutJob(cluster.Observe().pods);
-  ASSERT_EQ(plan.size(), 1U);
-  EXPECT_THAT(Describe(plan[0].action), StartsWith("PatchPod a-worker-0 (its job is gone"));
+  const auto plan = [&] {
+    std::vector<std::string> texts;
+    for (const Step& step : PlanWithoutJob(cluster.Observe().pods, cluster.now().wall)) {
+      texts.push_back(Describe(step.action));
+    }
+    return texts;
+  };
+  EXPECT_TRUE(plan().empty()) << "deletion is the garbage collector's";
+  cluster.DeleteFromOutside("a-worker-0", 60);
+  EXPECT_THAT(plan(), ElementsAre(StartsWith("PatchPod a-worker-0 (its job is gone"),
+                                  StartsWith("DeletePod a-worker-0 (its job is gone")))
+      << "a drain's minute is for work that others continue";
+  cluster.DeleteFromOutside("a-worker-0", 10);
+  EXPECT_THAT(plan(), ElementsAre(StartsWith("PatchPod a-worker-0 (its job is gone")));
 }
 
 TEST(PlanTest, ANewJobOfTheSameNameWaitsForTheOldPodsNames) {
