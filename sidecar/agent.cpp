@@ -1,7 +1,6 @@
 #include "sidecar/agent.h"
 
 #include <poll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -90,28 +89,22 @@ StatusOr<AgentOptions> AgentOptions::FromEnvironment() {
 StatusOr<std::unique_ptr<Agent>> Agent::Create(AgentOptions options, const TimeSource& time) {
   ASSIGN_OR_RETURN(std::unique_ptr<ProcessSocket> socket,
                    ProcessSocket::Listen(options.socket, AdmissionTo(options.identity)));
-  FileDescriptor wake(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid()) return Error(StatusCode::kResourceExhausted, "making an eventfd: " + ErrnoText(errno));
-  std::unique_ptr<Agent> agent(new Agent(std::move(options), time, std::move(socket), std::move(wake)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Inbox> inbox, Inbox::Create());
+  std::unique_ptr<Agent> agent(new Agent(std::move(options), time, std::move(socket), std::move(inbox)));
   agent->StartMetrics();
   return agent;
 }
 
-Agent::Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket, FileDescriptor wake)
+Agent::Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket,
+             std::unique_ptr<Inbox> inbox)
     : options_(std::move(options)),
       time_(time),
-      wake_(std::move(wake)),
+      inbox_(std::move(inbox)),
       socket_(std::move(socket)),
       relay_(MakeRelayOptions(options_)) {
   stream_ = OperatorStream::Create(
       {.target = options_.telemetry, .token_file = options_.token_file, .authority = options_.authority},
-      [this](uint64_t generation, RelayInput input) {
-        {
-          const MutexLock lock(inbox_mutex_);
-          inbox_.emplace_back(generation, std::move(input));
-        }
-        Wake();
-      });
+      [this](uint64_t generation, RelayInput input) { inbox_->Put(generation, std::move(input)); });
 }
 
 Agent::~Agent() {
@@ -127,10 +120,7 @@ void Agent::StartMetrics() {
                                    {"job", pod.job()},
                                    {"role", pod.role()},
                                    {"index", std::to_string(pod.index())}},
-                                  [this] {
-                                    const MutexLock lock(metrics_mutex_);
-                                    return metrics_.Values(counters_);
-                                  });
+                                  [this] { return metrics_.Values(); });
   if (exporter.ok()) {
     exporter_ = *std::move(exporter);
   } else {
@@ -153,25 +143,18 @@ void Agent::Run() {
 
 void Agent::Terminate() {
   terminate_ = true;
-  Wake();
-}
-
-void Agent::Wake() {
-  const uint64_t one = 1;
-  // A full counter wakes as well; nothing else can go wrong here.
-  [[maybe_unused]] const ssize_t written = write(wake_.get(), &one, sizeof(one));
+  inbox_->Wake();
 }
 
 void Agent::Wait() {
-  std::vector<pollfd> waits{{.fd = wake_.get(), .events = POLLIN, .revents = 0}};
+  std::vector<pollfd> waits{{.fd = inbox_->descriptor(), .events = POLLIN, .revents = 0}};
   socket_->AddTo(waits);
   const MonotonicTime now = time_.Now();
   const Duration wait =
       std::clamp(relay_.next_wake() == kNever ? kWaitMax : relay_.next_wake() - now, Duration(0), kWaitMax);
   const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(wait).count();
   poll(waits.data(), waits.size(), static_cast<int>(milliseconds));
-  uint64_t count = 0;
-  [[maybe_unused]] const ssize_t got = read(wake_.get(), &count, sizeof(count));
+  inbox_->TakeWakeUps();
 }
 
 void Agent::HandleSocket() {
@@ -191,10 +174,7 @@ void Agent::HandleSocket() {
         log::Info("training process connected", {{"process_id", event.peer_pid}});
         meter_.Watch(event.peer_pid, time_.Now());
         measure_again_at_ = {};
-        {
-          const MutexLock lock(metrics_mutex_);
-          metrics_.Clear();
-        }
+        metrics_.Clear();
         Step(ProcessConnected{});
         break;
       }
@@ -206,7 +186,6 @@ void Agent::HandleSocket() {
             said.usage = meter_.Measure(now);
             measure_again_at_ = now + kMeasureInterval;
           }
-          const MutexLock lock(metrics_mutex_);
           metrics_.Observe(said.message.window(), said.usage);
         }
         Step(said);
@@ -218,10 +197,7 @@ void Agent::HandleSocket() {
         } else {
           log::Warn("connection to the training process closed", {{"reason", event.reason}});
         }
-        {
-          const MutexLock lock(metrics_mutex_);
-          metrics_.Clear();
-        }
+        metrics_.Clear();
         Step(ProcessGone{});
         break;
       }
@@ -230,12 +206,7 @@ void Agent::HandleSocket() {
 }
 
 void Agent::HandleStream() {
-  std::deque<std::pair<uint64_t, RelayInput>> inbox;
-  {
-    const MutexLock lock(inbox_mutex_);
-    inbox.swap(inbox_);
-  }
-  for (auto& [generation, input] : inbox) {
+  for (const auto& [generation, input] : inbox_->TakeAll()) {
     if (generation != stream_->generation()) continue;
     const bool accepted = relay_.stream_accepted();
     Step(input);
@@ -273,12 +244,11 @@ void Agent::Apply(const RelayOutput& output) {
 }
 
 void Agent::PublishCounters() {
-  const MutexLock lock(metrics_mutex_);
-  counters_ = {.process_connected = relay_.process_accepted(),
-               .stream_connected = relay_.stream_accepted(),
-               .sent_reports = relay_.sent_reports(),
-               .dropped_reports = relay_.dropped_reports(),
-               .buffered_reports = relay_.buffered_reports()};
+  metrics_.SetCounters({.process_connected = relay_.process_accepted(),
+                        .stream_connected = relay_.stream_accepted(),
+                        .sent_reports = relay_.sent_reports(),
+                        .dropped_reports = relay_.dropped_reports(),
+                        .buffered_reports = relay_.buffered_reports()});
 }
 
 }  // namespace attune::sidecar

@@ -4,21 +4,18 @@
 
 #include <atomic>
 #include <cstdint>
-#include <deque>
 #include <filesystem>
 #include <memory>
 #include <string>
-#include <utility>
 
-#include "base/mutex.h"
-#include "base/os/file_descriptor.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "sidecar/exporter.h"
-#include "sidecar/metrics.h"
+#include "sidecar/inbox.h"
 #include "sidecar/operator_stream.h"
 #include "sidecar/process_socket.h"
 #include "sidecar/relay.h"
+#include "sidecar/shared_metrics.h"
 #include "sidecar/usage_meter.h"
 
 namespace attune::sidecar {
@@ -51,7 +48,8 @@ class Agent {
   uint16_t metrics_port() const { return exporter_ ? exporter_->port() : 0; }
 
  private:
-  Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket, FileDescriptor wake);
+  Agent(AgentOptions options, const TimeSource& time, std::unique_ptr<ProcessSocket> socket,
+        std::unique_ptr<Inbox> inbox);
   void StartMetrics();
   void Wait();
   void HandleSocket();
@@ -60,11 +58,10 @@ class Agent {
   void Apply(const RelayOutput& output);
   void LogStreamEnd(const Status& status);
   void PublishCounters();
-  void Wake();
 
   const AgentOptions options_;
   const TimeSource& time_;
-  const FileDescriptor wake_;  // eventfd
+  const std::unique_ptr<Inbox> inbox_;  // of gRPC's threads and of Terminate
   std::atomic<bool> terminate_{false};
 
   // Used by Run's thread only.
@@ -76,12 +73,7 @@ class Agent {
   bool finished_ = false;
   bool outage_logged_ = false;
 
-  Mutex metrics_mutex_;
-  Metrics metrics_ ABSL_GUARDED_BY(metrics_mutex_);
-  RelayCounters counters_ ABSL_GUARDED_BY(metrics_mutex_);
-
-  Mutex inbox_mutex_;
-  std::deque<std::pair<uint64_t, RelayInput>> inbox_ ABSL_GUARDED_BY(inbox_mutex_);  // from gRPC's threads
+  SharedMetrics metrics_;
 
   std::unique_ptr<Exporter> exporter_;      // these two call into the members above,
   std::unique_ptr<OperatorStream> stream_;  // so they go first

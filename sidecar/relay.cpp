@@ -13,9 +13,6 @@ struct Overloaded : Ts... {
   using Ts::operator()...;
 };
 
-// A window that comes a little early still counts as on time.
-constexpr double kEarlyShare = 0.9;
-
 v1::ProcessDirective MakeRefusal(const std::string& reason) {
   v1::ProcessDirective answer;
   answer.mutable_refused()->set_reason(reason);
@@ -39,7 +36,10 @@ std::string WhyRefused(const v1::ProcessHello& hello, const v1::SidecarHello& id
   return "";
 }
 
-Relay::Relay(RelayOptions options) : options_(std::move(options)), random_(options_.seed) {}
+Relay::Relay(RelayOptions options)
+    : options_(std::move(options)),
+      reports_(options_.windows_max, options_.operator_configured),
+      reconnect_(options_.seed) {}
 
 RelayOutput Relay::Step(const RelayInput& input, MonotonicTime now) {
   RelayOutput out;
@@ -52,13 +52,13 @@ RelayOutput Relay::Step(const RelayInput& input, MonotonicTime now) {
                  [&](const ProcessGone&) { OnProcessGone("the training process ended before answering"); },
                  [&](const OperatorSaid& said) { OnOperatorMessage(said.message, now, out); },
                  [&](const MessageSent&) {
-                   under_way_.reset();
+                   in_flight_.reset();
                    send_by_ = kNever;
                  },
                  [&](const StreamEnded& ended) { OnStreamEnded(ended.status, now); },
                  [&](const TerminateAsked&) {
                    if (finish_by_ == kNever) finish_by_ = now + kTerminateTimeout;
-                   connect_at_ = std::min(connect_at_, now);
+                   reconnect_.Hurry(now);
                  },
                  [&](const Tick&) {},
              },
@@ -71,7 +71,7 @@ RelayOutput Relay::Step(const RelayInput& input, MonotonicTime now) {
 MonotonicTime Relay::next_wake() const {
   MonotonicTime wake = std::min(finish_by_, send_by_);
   if (!options_.operator_configured) return wake;
-  if (stream_ == Stream::kDown) wake = std::min(wake, connect_at_);
+  if (stream_ == Stream::kDown) wake = std::min(wake, reconnect_.at());
   if (stream_ == Stream::kGreeting) wake = std::min(wake, accept_by_);
   return wake;
 }
@@ -87,14 +87,10 @@ void Relay::OnProcessMessage(const ProcessSaid& said, MonotonicTime now, RelayOu
     case v1::ProcessMessage::kWindow:
       return OnWindow(said, now);
     case v1::ProcessMessage::kFinal:
-      final_report_ = message.final();
-      final_sent_ = final_delivered_ = false;
-      return;
+      return final_.Set(message.final());
     case v1::ProcessMessage::kDirectiveResult: {
-      const auto open = open_directives_.find(message.directive_result().id());
-      if (open == open_directives_.end()) return;  // of a stream that is gone
-      Answer(open->second, message.directive_result().accepted(), message.directive_result().message());
-      open_directives_.erase(open);
+      const v1::DirectiveResult& result = message.directive_result();
+      if (const auto id = directives_.TakeAnswered(result.id())) Answer(*id, result.accepted(), result.message());
       return;
     }
     default:
@@ -108,31 +104,20 @@ void Relay::OnHello(const v1::ProcessHello& hello, RelayOutput& out) {
     return RefuseProcess(std::move(reason), out);
   }
   process_ = Process::kAccepted;
-  for (const v1::Directive& directive : std::exchange(awaiting_process_, {}))
-    PassOn(directive, out);  // answered already
+  out.to_process = directives_.TakeAwaiting();
 }
 
 void Relay::OnWindow(const ProcessSaid& said, MonotonicTime now) {
   v1::PodReport report;
   *report.mutable_window() = said.message.window();
   if (said.usage) *report.mutable_usage() = *said.usage;
-  // What a coordinator says of its right to act is waited for.
-  const std::string lease = report.window().leader_lease().SerializeAsString();
-  if (lease == lease_reported_ && Seconds(now - buffered_at_) < kEarlyShare * Seconds(report_interval_)) {
-    held_ = std::move(report);
-    return;
-  }
-  lease_reported_ = lease;
-  held_.reset();
-  buffered_at_ = now;
-  Buffer(std::move(report));
+  reports_.Add(std::move(report), now);
 }
 
 void Relay::OnProcessGone(const std::string& reason) {
   process_ = Process::kNone;
-  for (const auto& [id, stream_id] : open_directives_) Answer(stream_id, false, reason);
-  open_directives_.clear();
-  FlushHeld();
+  for (const uint64_t id : directives_.TakeUnanswered()) Answer(id, false, reason);
+  reports_.FlushHeld();
 }
 
 void Relay::RefuseProcess(std::string reason, RelayOutput& out) {
@@ -140,21 +125,6 @@ void Relay::RefuseProcess(std::string reason, RelayOutput& out) {
   out.refusal = std::move(reason);
   out.close_process = true;
   OnProcessGone("the training process was refused: " + out.refusal);
-}
-
-void Relay::Buffer(v1::PodReport report) {
-  if (!options_.operator_configured) return;
-  reports_.push_back(std::move(report));
-  while (reports_.size() > options_.windows_max) {
-    reports_.pop_front();
-    ++dropped_reports_;
-  }
-}
-
-void Relay::FlushHeld() {
-  if (!held_) return;
-  Buffer(*std::move(held_));
-  held_.reset();
 }
 
 // --- the operator
@@ -170,41 +140,32 @@ void Relay::OnOperatorMessage(const v1::OperatorMessage& message, MonotonicTime 
     accepted_at_ = now;
     accept_by_ = kNever;
     const double seconds = std::clamp(message.accepted().report_seconds(), 1.0, 3600.0);
-    report_interval_ = std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+    reports_.SetInterval(std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)));
   } else if (message.kind_case() == v1::OperatorMessage::kDirective && stream_ == Stream::kAccepted) {
     OnDirective(message.directive(), out);
   }
 }
 
 void Relay::OnDirective(const v1::Directive& directive, RelayOutput& out) {
-  if (open_directives_.size() + awaiting_process_.size() >= kOpenDirectivesMax) {
+  if (directives_.IsFull()) {
     return Answer(
         directive.id(), false,
-        "the training process has not answered " + std::to_string(kOpenDirectivesMax) + " earlier directives");
+        "the training process has not answered " + std::to_string(OpenDirectives::kMax) + " earlier directives");
   }
   if (process_ != Process::kAccepted && !directive.has_drain()) {
     return Answer(directive.id(), false, "no training process is connected");
   }
   if (process_ != Process::kAccepted) {
-    awaiting_process_.push_back(directive);
+    directives_.Await(directive);
     return Answer(directive.id(), true, "held until the training process connects");
   }
-  // Ids are unique per stream only; the process outlives streams.
-  open_directives_[next_directive_id_] = directive.id();
-  PassOn(directive, out);
-}
-
-void Relay::PassOn(const v1::Directive& directive, RelayOutput& out) {
-  v1::ProcessDirective down;
-  *down.mutable_directive() = directive;
-  down.mutable_directive()->set_id(next_directive_id_++);
-  out.to_process.push_back(std::move(down));
+  out.to_process.push_back(directives_.PassOn(directive));
 }
 
 // Each answer belongs to a directive of the present stream, and those are bounded where they are taken; an operator
 // that sends without end to a pod without process fills this queue only as fast as the stream drains it.
 void Relay::Answer(uint64_t stream_directive_id, bool accepted, std::string message) {
-  if (stream_ != Stream::kAccepted || results_.size() >= 2 * kOpenDirectivesMax) return;
+  if (stream_ != Stream::kAccepted || results_.size() >= 2 * OpenDirectives::kMax) return;
   v1::DirectiveResult result;
   result.set_id(stream_directive_id);
   result.set_accepted(accepted);
@@ -214,34 +175,22 @@ void Relay::Answer(uint64_t stream_directive_id, bool accepted, std::string mess
 
 void Relay::OnStreamEnded(const Status& status, MonotonicTime now) {
   if (stream_ == Stream::kDown) return;
-  // The operator ends its side cleanly only after it has read ours to the end.
-  if (status.ok() && half_closed_ && final_sent_) final_delivered_ = true;
-  // No operator there: asking costs next to nothing, and the operator may be back any moment.
-  if (status.code() == StatusCode::kUnavailable) backoff_ = std::min(backoff_, kBackoffUnreachableMax);
+  if (status.ok() && half_closed_) final_.OnReadToTheEnd();
+  if (status.code() == StatusCode::kUnavailable) reconnect_.NoteUnreachable();
   DropStream(now);
 }
 
 void Relay::DropStream(MonotonicTime now) {
-  const bool was_stable = stream_ == Stream::kAccepted && now - accepted_at_ >= kStableStream;
-  if (was_stable) backoff_ = kFirstRetry;
-  if (under_way_ && under_way_->kind_case() == v1::SidecarMessage::kReport) {
-    --sent_reports_;
-    if (reports_.size() < options_.windows_max) {
-      reports_.push_front(under_way_->report());
-    } else {
-      ++dropped_reports_;
-    }
-  }
-  under_way_.reset();
+  const bool lasted = stream_ == Stream::kAccepted && now - accepted_at_ >= kStableStream;
+  if (in_flight_ && in_flight_->kind_case() == v1::SidecarMessage::kReport) reports_.PutBack(in_flight_->report());
+  in_flight_.reset();
   send_by_ = accept_by_ = kNever;
   results_.clear();
-  open_directives_.clear();
-  final_sent_ = false;
+  directives_.ForgetUnanswered();
+  final_.OnStreamGone();
   half_closed_ = false;
   stream_ = Stream::kDown;
-  // Half of the wait is random, so that the sidecars of a large job do not come back all at once.
-  connect_at_ = now + std::chrono::duration_cast<Duration>(backoff_ * (0.5 + 0.5 * random_.Uniform()));
-  backoff_ = was_stable ? kBackoffMin : std::min(2 * backoff_, kBackoffMax);
+  reconnect_.Schedule(lasted, now);
 }
 
 // --- timers and progress
@@ -253,10 +202,10 @@ void Relay::CheckTimeouts(MonotonicTime now, RelayOutput& out) {
   }
 }
 
-bool Relay::UndeliveredData() const { return !reports_.empty() || (final_report_ && !final_delivered_); }
+bool Relay::UndeliveredData() const { return !reports_.empty() || final_.pending(); }
 
 bool Relay::ShouldConnect(MonotonicTime now) const {
-  return options_.operator_configured && stream_ == Stream::kDown && now >= connect_at_ &&
+  return options_.operator_configured && stream_ == Stream::kDown && now >= reconnect_.at() &&
          (finish_by_ == kNever || UndeliveredData());
 }
 
@@ -267,7 +216,7 @@ bool Relay::Delivered() const {
 
 void Relay::Advance(MonotonicTime now, RelayOutput& out) {
   const bool ending = finish_by_ != kNever;
-  if (ending && process_ == Process::kNone) FlushHeld();
+  if (ending && process_ == Process::kNone) reports_.FlushHeld();
   if (ending && (now >= finish_by_ || (process_ == Process::kNone && Delivered()))) {
     out.cancel_stream = out.cancel_stream || stream_ != Stream::kDown;
     out.finished = true;
@@ -281,7 +230,7 @@ void Relay::Advance(MonotonicTime now, RelayOutput& out) {
     *hello.mutable_hello() = options_.identity;
     return Send(std::move(hello), now, out);
   }
-  if (stream_ != Stream::kAccepted || under_way_ || half_closed_) return;
+  if (stream_ != Stream::kAccepted || in_flight_ || half_closed_) return;
   if (std::optional<v1::SidecarMessage> message = NextMessage()) return Send(*std::move(message), now, out);
   if (ending && process_ == Process::kNone) {
     half_closed_ = true;
@@ -296,24 +245,20 @@ std::optional<v1::SidecarMessage> Relay::NextMessage() {
     results_.pop_front();
     return message;
   }
-  if (!reports_.empty()) {
-    *message.mutable_report() = std::move(reports_.front());
-    reports_.pop_front();
-    message.mutable_report()->set_dropped_reports(dropped_reports_);
-    ++sent_reports_;
+  if (auto report = reports_.Take()) {
+    *message.mutable_report() = *std::move(report);
     return message;
   }
-  if (final_report_ && !final_delivered_ && !final_sent_) {
-    *message.mutable_final() = *final_report_;
-    final_sent_ = true;
+  if (auto report = final_.TakeUnsent()) {
+    *message.mutable_final() = *std::move(report);
     return message;
   }
   return std::nullopt;
 }
 
 void Relay::Send(v1::SidecarMessage message, MonotonicTime now, RelayOutput& out) {
-  ATTUNE_CHECK(!under_way_) << "two messages to the operator at once";
-  under_way_ = message;
+  ATTUNE_CHECK(!in_flight_) << "two messages to the operator at once";
+  in_flight_ = message;
   send_by_ = now + kSendTimeout;
   out.to_operator = std::move(message);
 }

@@ -16,16 +16,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "attune/v1/telemetry.pb.h"
-#include "base/random.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "sidecar/final_delivery.h"
+#include "sidecar/open_directives.h"
+#include "sidecar/reconnect_backoff.h"
+#include "sidecar/report_buffer.h"
 
 namespace attune::sidecar {
 
@@ -36,17 +38,11 @@ struct RelayOptions {
   uint64_t seed = 1;                // of the jitter
 };
 
-inline constexpr Duration kFirstRetry = std::chrono::milliseconds(200);  // after a stream that lasted
-inline constexpr Duration kBackoffMin = std::chrono::milliseconds(500);
-// No process listens, or none can be reached: another replica of the operator may lead at any moment.
-inline constexpr Duration kBackoffUnreachableMax = std::chrono::seconds(1);
-inline constexpr Duration kBackoffMax = std::chrono::seconds(30);
 // A stream that lived this long after `Accepted` is tried again at once; one that breaks sooner keeps the backoff.
 inline constexpr Duration kStableStream = std::chrono::seconds(10);
 inline constexpr Duration kAcceptTimeout = std::chrono::seconds(10);    // from opening the stream to `Accepted`
 inline constexpr Duration kSendTimeout = std::chrono::seconds(30);      // of one message up
 inline constexpr Duration kTerminateTimeout = std::chrono::seconds(2);  // from SIGTERM to the end
-inline constexpr size_t kOpenDirectivesMax = 32;                        // handed to the process and not answered yet
 
 // --- what can happen
 
@@ -94,10 +90,10 @@ class Relay {
 
   bool process_accepted() const { return process_ == Process::kAccepted; }
   bool stream_accepted() const { return stream_ == Stream::kAccepted; }
-  MonotonicTime connect_at() const { return connect_at_; }  // meaningful while no stream is open
+  MonotonicTime connect_at() const { return reconnect_.at(); }  // meaningful while no stream is open
   size_t buffered_reports() const { return reports_.size(); }
-  uint64_t sent_reports() const { return sent_reports_; }
-  uint64_t dropped_reports() const { return dropped_reports_; }
+  uint64_t sent_reports() const { return reports_.sent(); }
+  uint64_t dropped_reports() const { return reports_.dropped(); }
 
  private:
   enum class Process { kNone, kGreeting, kAccepted };
@@ -108,14 +104,11 @@ class Relay {
   void OnWindow(const ProcessSaid& said, MonotonicTime now);
   void OnOperatorMessage(const v1::OperatorMessage& message, MonotonicTime now, RelayOutput& out);
   void OnDirective(const v1::Directive& directive, RelayOutput& out);
-  void PassOn(const v1::Directive& directive, RelayOutput& out);
   void OnProcessGone(const std::string& reason);
   void OnStreamEnded(const Status& status, MonotonicTime now);
 
   void RefuseProcess(std::string reason, RelayOutput& out);
   void Answer(uint64_t stream_directive_id, bool accepted, std::string message);
-  void Buffer(v1::PodReport report);
-  void FlushHeld();
   void DropStream(MonotonicTime now);
   bool ShouldConnect(MonotonicTime now) const;
   bool UndeliveredData() const;
@@ -126,34 +119,20 @@ class Relay {
   bool Delivered() const;
 
   const RelayOptions options_;
-  Random random_;
 
   Process process_ = Process::kNone;
+  OpenDirectives directives_;
+  ReportBuffer reports_;
+  FinalDelivery final_;
 
   Stream stream_ = Stream::kDown;
-  MonotonicTime connect_at_{};        // while down
-  MonotonicTime accept_by_ = kNever;  // while exchange
+  ReconnectBackoff reconnect_;        // while down
+  MonotonicTime accept_by_ = kNever;  // while the hello is not answered
   MonotonicTime accepted_at_{};
-  Duration backoff_ = kBackoffMin;  // before the next jitter
-  std::optional<v1::SidecarMessage> under_way_;
+  std::deque<v1::DirectiveResult> results_;
+  std::optional<v1::SidecarMessage> in_flight_;
   MonotonicTime send_by_ = kNever;
   bool half_closed_ = false;
-
-  Duration report_interval_{};         // as the operator asked
-  MonotonicTime buffered_at_{};        // when a window last went into the buffer
-  std::optional<v1::PodReport> held_;  // newest window that came sooner than the operator wants one
-  std::string lease_reported_;         // of the coordinator, by the window that went into the buffer last
-  std::deque<v1::PodReport> reports_;
-  std::deque<v1::DirectiveResult> results_;
-  std::map<uint64_t, uint64_t> open_directives_;  // id given to the process -> id on the stream
-  // Came before the process had connected: a worker asked to leave while it starts. Kept across streams.
-  std::vector<v1::Directive> awaiting_process_;
-  uint64_t next_directive_id_ = 1;
-  std::optional<v1::FinalReport> final_report_;
-  bool final_sent_ = false;  // on the present stream
-  bool final_delivered_ = false;
-  uint64_t sent_reports_ = 0;
-  uint64_t dropped_reports_ = 0;
 
   MonotonicTime finish_by_ = kNever;  // set by TerminateAsked
 };

@@ -110,7 +110,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     now += std::chrono::milliseconds(input.Take<uint16_t>());
     const RelayOutput output = relay.Step(SomeInput(input), now);
     ATTUNE_CHECK(relay.buffered_reports() <= kWindowsMax + 1) << relay.buffered_reports();
-    ATTUNE_CHECK(output.to_process.size() <= kOpenDirectivesMax + 1) << output.to_process.size();
+    ATTUNE_CHECK(output.to_process.size() <= OpenDirectives::kMax + 1) << output.to_process.size();
     finished = output.finished;
   }
   return 0;

@@ -329,10 +329,10 @@ TEST_F(RelayTest, OnlyARequestToLeaveWaitsForAProcess) {
 
 TEST_F(RelayTest, DirectivesHeldForAProcessAreBounded) {
   ConnectOperator();
-  for (uint64_t i = 1; i <= kOpenDirectivesMax + 1; ++i) Do(Drain(i));
+  for (uint64_t i = 1; i <= OpenDirectives::kMax + 1; ++i) Do(Drain(i));
   EXPECT_FALSE(up_.back().directive_result().accepted());
   ConnectProcess();
-  EXPECT_EQ(down_.size(), kOpenDirectivesMax);
+  EXPECT_EQ(down_.size(), OpenDirectives::kMax);
 }
 
 TEST_F(RelayTest, ADirectiveWhoseProcessEndsIsAnsweredWithARefusal) {
@@ -362,10 +362,10 @@ TEST_F(RelayTest, AResultForAnOldStreamIsNotMistakenForOneOfTheNew) {
 TEST_F(RelayTest, OpenDirectivesAreBounded) {
   ConnectProcess();
   ConnectOperator();
-  for (uint64_t i = 1; i <= kOpenDirectivesMax; ++i) Do(Drain(i));
-  EXPECT_EQ(down_.size(), kOpenDirectivesMax);
+  for (uint64_t i = 1; i <= OpenDirectives::kMax; ++i) Do(Drain(i));
+  EXPECT_EQ(down_.size(), OpenDirectives::kMax);
   Do(Drain(1000));
-  EXPECT_EQ(down_.size(), kOpenDirectivesMax);
+  EXPECT_EQ(down_.size(), OpenDirectives::kMax);
   EXPECT_FALSE(up_.back().directive_result().accepted());
 }
 
