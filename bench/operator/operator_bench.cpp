@@ -321,7 +321,7 @@ class Bench {
 
   const int jobs_, workers_;
   SystemTime time_;
-  local::MemoryApi api_{time_, {.kinds = RoomyKinds(), .history_max = 1 << 17}};
+  local::MemoryApi api_{time_, {.kinds = RoomyKinds(), .history_max = 1 << 15}};
   CallCounts calls_;
   kube::MeasuredApi counted_{api_, time_, [this](const kube::FinishedCall& call) { calls_.Count(call); }};
   Jobs seen_{api_};
