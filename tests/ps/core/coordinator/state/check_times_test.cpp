@@ -47,7 +47,7 @@ TEST(CheckTimes, AStepThatComesLateFollowsAPause) {
   EXPECT_EQ(times.Paused(seconds(1)), Duration::zero());
   times.Step(At(12), kCheck, kAgain);
   EXPECT_EQ(times.Paused(seconds(1)), Duration::zero()) << "a loaded machine may take as long";
-  times.Step(At(71), kCheck, kAgain);
+  times.Step(At(72), kCheck, kAgain);
   EXPECT_EQ(times.Paused(seconds(1)), seconds(60));
 }
 
