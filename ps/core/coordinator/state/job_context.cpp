@@ -10,6 +10,15 @@ namespace {
 
 constexpr size_t kLostPodsNamed = 64;  // what is older has been replaced long ago
 
+// From here on no node has the number, whatever the coordinators did whose copies are lost: each had as many to give
+// before its first copy arrived, and two that begin from the same copy must not give the same ones.
+NodeId NumbersNotGiven(const CoordinatorRecord& record, uint32_t term) {
+  const auto recorded_in = static_cast<uint32_t>(record.number >> 32);
+  const uint32_t terms_between = term > recorded_in ? term - recorded_in - 1 : 0;
+  const uint64_t number = record.next_node.value() + uint64_t{terms_between} * kMembersMax;
+  return NodeId(static_cast<uint32_t>(std::min<uint64_t>(number, kNodeIdMax)));
+}
+
 }  // namespace
 
 JobContext::JobContext(CoordinatorOptions options)
@@ -45,7 +54,7 @@ void JobContext::Restore(const CoordinatorRecord& record) {
   options_.backups = record.backups;
   options_.load = record.load;
   options_.resume = record.resume;
-  members_.ReserveBelow(record.next_node);
+  members_.ReserveBelow(NumbersNotGiven(record, options_.term));
   members_.SetStepsOfGone(record.steps_of_gone);
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "ps/core/protocol/limits.h"
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
 namespace attune::ps {
@@ -55,6 +56,19 @@ TEST_F(RestorationTest, ThoseWhoHaveAnsweredContinueUnderItsTerm) {
   EXPECT_EQ(job_.options().items, 100U);
   EXPECT_FALSE(recoveries_.in_progress());
   EXPECT_TRUE(HasEvent("3 members have answered, 0 are lost"));
+}
+
+// Seed 852795981138 of coordinators: those of terms 2 and 3 both began from the copy of term 1, and a server got the number
+// that a worker had.
+TEST_F(RestorationTest, CoordinatorsThatBeginFromTheSameCopyGiveDifferentNumbers) {
+  record_.number = uint64_t{1} << 32;
+  for (const auto& [term, next] :
+       {std::pair(2U, NodeId(5000)), std::pair(3U, NodeId(5000 + kMembersMax)),
+        std::pair(9U, NodeId(5000 + 7 * kMembersMax)), std::pair(UINT32_MAX, NodeId(kNodeIdMax))}) {
+    JobContext job({.job_uid = "job", .term = term, .takeover = true});
+    job.Restore(record_);
+    EXPECT_EQ(job.members().next(), next) << "term " << term;
+  }
 }
 
 TEST_F(RestorationTest, RowsOfALostServerAreRecovered) {
