@@ -106,6 +106,16 @@ struct Writer {
     TheRecords(m.records);
     text << (m.last ? " last" : "");
   }
+  // Home and backup of each shard, and who is to be the next one.
+  void operator()(const MapUpdate& m) {
+    text << " is " << m.map.version << " with members";
+    for (const Member& member : m.map.members) text << ' ' << member.node;
+    text << ", shards";
+    for (const Shard& shard : m.map.shards) {
+      text << ' ' << shard.home << '/' << shard.backup;
+      if (shard.next_backup != NodeId()) text << '+' << shard.next_backup;
+    }
+  }
   template <typename Other>
   void operator()(const Other&) {}
 };

@@ -95,6 +95,7 @@ void Restoration::RestoreMap(const ShardMap& map, const Lost& lost, const std::v
     next.recovered_at = next.version;
     for (Shard& shard : next.shards) {
       shard.routing_since = next.version;
+      if (shard.uncovered_at > map.version) shard.uncovered_at = next.version;
       if (shard.next_backup != NodeId()) shard.join_id = next.version;
     }
     if (const size_t uncovered = CountUncovered(map, lost.nodes); uncovered > 0) {

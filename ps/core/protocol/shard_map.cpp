@@ -36,11 +36,18 @@ bool NextHasAllOf(const ShardMap& map, const Shard& shard, std::span<const NodeI
          });
 }
 
-size_t CountUncovered(const ShardMap& map, std::span<const NodeId> failed) {
+namespace {
+
+bool IsUncovered(const ShardMap& map, const Shard& shard, std::span<const NodeId> failed) {
   const auto is_gone = [&](NodeId node) { return node == NodeId() || std::ranges::find(failed, node) != failed.end(); };
-  return static_cast<size_t>(std::ranges::count_if(map.shards, [&](const Shard& shard) {
-    return is_gone(shard.home) && is_gone(shard.backup) && !NextHasAllOf(map, shard, failed);
-  }));
+  return is_gone(shard.home) && is_gone(shard.backup) && !NextHasAllOf(map, shard, failed);
+}
+
+}  // namespace
+
+size_t CountUncovered(const ShardMap& map, std::span<const NodeId> failed) {
+  return static_cast<size_t>(
+      std::ranges::count_if(map.shards, [&](const Shard& shard) { return IsUncovered(map, shard, failed); }));
 }
 
 ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed, std::span<const NodeId> without_tables) {
@@ -65,6 +72,7 @@ ShardMap WithoutFailed(const ShardMap& map, std::span<const NodeId> failed, std:
   for (size_t i = 0; i < next.shards.size(); ++i) {
     Shard& shard = next.shards[i];
     const bool stays = NextHasAllOf(map, shard, failed);
+    if (IsUncovered(map, shard, failed)) shard.uncovered_at = next.version;
     const NodeId joining = std::exchange(shard.next_backup, NodeId());
     shard.join_id = MapVersion();
     shard.routing_since = next.version;
@@ -170,7 +178,7 @@ Status Validate(const ShardMap& map) {
         (shard.next_backup == shard.home || shard.next_backup == shard.backup || !is_server(shard.next_backup))) {
       return bad_shard("next backup", shard.next_backup);
     }
-    if (shard.routing_since > map.version || shard.join_id > map.version) {
+    if (std::max({shard.routing_since, shard.join_id, shard.uncovered_at}) > map.version) {
       return bad("shard " + std::to_string(i) + " changed in a later version");
     }
   }

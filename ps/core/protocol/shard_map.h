@@ -44,13 +44,14 @@ struct Shard {
   NodeId next_backup;        // is being given copies; becomes the backup when they are complete
   MapVersion join_id;        // version that set next_backup
   MapVersion routing_since;  // last version that changed the home or recovered
+  MapVersion uncovered_at;  // last recovery before which no server that was left had all of its rows; 0: there was none
   bool operator==(const Shard&) const = default;
   // The change that made next_backup what it is took the home from it. It has every row of the shard that no third
   // member owns, as its owner or as a copy (docs/protocol.md#planned-changes).
   bool next_was_home() const { return next_backup != NodeId() && join_id == routing_since; }
 };
 ATTUNE_FIELDS(Shard, FIELD_AS("homes", home), FIELD_AS("backups", backup), FIELD_AS("next_backups", next_backup),
-              FIELD_AS("join_ids", join_id), FIELD(routing_since));
+              FIELD_AS("join_ids", join_id), FIELD(routing_since), FIELD(uncovered_at));
 
 // Who decides about the coordinator's lease, from this map on (ps/core/membership/leader_lease.h).
 struct Voters {
@@ -112,7 +113,8 @@ std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> serv
 // begins to move.
 bool NextHasAllOf(const ShardMap& map, const Shard& shard, std::span<const NodeId> failed);
 
-// The shards whose home is among the `failed` and whose rows no other server has copies of.
+// The shards whose home is among the `failed` and whose rows no other server has copies of. In the map of their recovery
+// they are marked with its version (Shard::uncovered_at), for a node that has missed maps cannot tell.
 size_t CountUncovered(const ShardMap& map, std::span<const NodeId> failed);
 
 // What recovery makes of a map when `failed` nodes are gone: the next version, without them; backups become homes;

@@ -19,11 +19,24 @@ void CoordinatorSimulation::CheckEven() {
   const auto [least, most] = std::ranges::minmax_element(homes, {}, [](const auto& entry) { return entry.second; });
   if (homes.size() != servers_wanted_) Violation("AtRest: " + std::to_string(homes.size()) + " servers");
   const bool by_load = parameters_.eager_relief;  // then they need not be as many
-  // Two that keep each other's copies give none up for less than a third above the mean (docs/decisions/0066).
-  const bool two_with_copies = homes.size() == 2 && parameters_.backups > 0;
-  const auto third_above = static_cast<int>(map.shards.size()) * 4 / 6;
+  const auto machine_of = [&](NodeId node) {
+    const auto server = std::ranges::find(servers_, node, &Server::node);
+    const std::string machine = MachineOf(static_cast<size_t>(server - servers_.begin()));
+    return machine.empty() ? "one for node " + std::to_string(node.value()) : machine;
+  };
+  // Those of two machines keep each other's copies, and give none up for less than a third above the mean
+  // (docs/decisions/0066).
+  std::set<std::string> machines;
+  for (const auto& [node, count] : homes) machines.insert(machine_of(node));
+  const bool two_with_copies = std::min(homes.size(), machines.size()) == 2 && parameters_.backups > 0;
+  const auto third_above = static_cast<int>(map.shards.size() * 4 / (3 * homes.size()));
   const bool even = most->second - least->second <= 1 || (two_with_copies && most->second <= third_above);
-  if (!even && !by_load) Violation("AtRest: homes are uneven");
+  if (even || by_load) return;
+  std::string text = "AtRest: homes are uneven:";
+  for (const auto& [node, count] : homes) {
+    text += " " + std::to_string(count) + " at node " + std::to_string(node.value()) + " on " + machine_of(node) + ";";
+  }
+  Violation(text);
 }
 
 // What the last map is compared with. A map that the coordinator before had published, and that no member has heard of,

@@ -3,8 +3,8 @@
 namespace attune::ps {
 namespace {
 
-// Who may have owned rows and is lost. Of several recoveries, and of nodes that this one has never heard of, nothing is
-// known: 0 stands for them, which NextHasAllOf takes for anyone.
+// Who may have owned rows and is lost. 0 stands for nodes that this one has never heard of: of several recoveries the maps
+// in between are not known.
 std::vector<NodeId> OwnersLost(const ShardMap& old, const ShardMap& map) {
   std::vector<NodeId> lost;
   for (const Member& member : old.members) {
@@ -33,12 +33,13 @@ ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map
     const Shard& after = map.shards[i];
     AdoptHome(i, self, before, after, recovery, changes);
     if (recovery && after.home == self && before.home != self) {
-      const bool has_all =
-          before.backup == self || (before.next_backup == self && NextHasAllOf(old, before, owners_lost));
-      states_[i].copies_partial = !has_all;
+      const bool had_all = before.backup == self || (before.next_backup == self && before.next_was_home());
+      states_[i].copies_partial = !had_all || after.uncovered_at > old.version;
     }
-    const bool any_lost = std::ranges::any_of(
-        owners_lost, [&](NodeId lost) { return first || MayHaveOwned(i, lost, old, servers_keep_rows); });
+    // What a home has not heard of owns none of its rows: who has not adopted the maps in between gave it none.
+    const bool any_lost = std::ranges::any_of(owners_lost, [&](NodeId lost) {
+      return first || (lost == NodeId() ? before.home != self : MayHaveOwned(i, lost, old, servers_keep_rows));
+    });
     states_[i].owner_lost = states_[i].owner_lost || (after.home == self && any_lost);
     // Only one change of the home can have come since: the next one would have raised the version further.
     const bool is_next = after.routing_since == old.version.Next();
@@ -58,7 +59,6 @@ ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map
 // A backup owns no row of its shard. Of servers only the home before has rows, until they have come home.
 bool ShardStates::MayHaveOwned(uint32_t shard, NodeId lost, const ShardMap& old, bool servers_keep_rows) const {
   const Shard& before = old.shards[shard];
-  if (lost == NodeId()) return true;
   if (lost == before.backup) return false;
   const Member* member = old.Find(lost);
   const NodeId home_before = states_[shard].home_before;

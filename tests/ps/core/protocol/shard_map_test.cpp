@@ -100,6 +100,7 @@ TEST(ShardMap, AHomeThatHasGivenItsShardAwayHasAllOfItButWhatWorkersOwn) {
     EXPECT_EQ(CountUncovered(map, c.failed), c.uncovered);
     const ShardMap next = WithoutFailed(map, c.failed);
     EXPECT_TRUE(Validate(next).ok()) << attune::ToString(Validate(next));
+    EXPECT_EQ(next.shards[0].uncovered_at, c.uncovered > 0 ? next.version : MapVersion());
     EXPECT_EQ(next.shards[0].home, c.home);
     EXPECT_EQ(next.shards[0].backup, c.backup);
     EXPECT_EQ(next.shards[0].next_backup, c.next_backup);
