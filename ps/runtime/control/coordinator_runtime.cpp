@@ -97,35 +97,17 @@ JobProgress CoordinatorRuntime::Report(v1::WindowReport* to) const {
   return progress;
 }
 
-// Not after every step: a job of many workers takes thousands of steps a second, and a look passes over all members.
-bool CoordinatorRuntime::IsUrgent(MonotonicTime now) {
-  constexpr Duration kEvery = std::chrono::milliseconds(100);
-  if (now - urgent_checked_ < kEvery) return false;
-  urgent_checked_ = now;
-  const JobProgress progress = core_.progress();
-  // A newer map alone can wait for the end of the window; the first one cannot, for the job's workers wait for it.
-  Urgent seen{.lease_held = progress.lease.held,
-              .wanted_voters = progress.lease.wanted,
-              .formed = core_.map().formed(),
-              .goal_reached = !progress.goal_reached.empty(),
-              .closed = progress.closing.done};
-  const bool changed = seen != urgent_;
-  urgent_ = std::move(seen);
-  return changed;
-}
-
 void CoordinatorRuntime::Execute(Command command, Duration timeout, OnResult on_result) {
   loop_->Post([this, command = std::move(command), timeout, on_result = std::move(on_result)]() mutable {
-    last_command_ = last_command_.Next();
-    commands_.emplace(last_command_, std::move(on_result));
-    Step(FromOperator{.id = last_command_, .command = std::move(command), .timeout = timeout});
+    const CommandId id = commands_.Add(std::move(on_result));
+    Step(FromOperator{.id = id, .command = std::move(command), .timeout = timeout});
   });
 }
 
 void CoordinatorRuntime::Step(CoordinatorInput input) {
   CoordinatorOutputs out;
   MonotonicTime wake;
-  bool lease_changed = false;
+  bool urgent = false;
   JobEnd end;
   {
     const MutexLock lock(mutex_);
@@ -134,14 +116,14 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
     core_.Step(std::move(input), now, out);
     superseded_ = out.superseded;
     wake = core_.WakeAt();
-    lease_changed = IsUrgent(now);
+    urgent = news_.IsDue(now) && news_.Changed(core_.progress(), core_.map().formed());
     if (out.finished) {
       const JobProgress progress = core_.progress();
       end = {.closing_work = progress.closing.declared, .lost_rows = progress.model_lost};
     }
   }
   if (out.finished) NoteJobFinished(end);
-  if (lease_changed && on_lease_changed_) on_lease_changed_();
+  if (urgent && on_lease_changed_) on_lease_changed_();
   if (out.superseded) log::Warn("a node obeys another coordinator of a higher term; this one ends", {{"term", term_}});
   for (const ToConnection& message : out.send) service_->Send(message.to, message.message);
   for (const ConnectionId connection : out.close) service_->Close(connection);
@@ -150,9 +132,7 @@ void CoordinatorRuntime::Step(CoordinatorInput input) {
   if (out.goal_reached) log::Info("goal reached", {{"reason", *out.goal_reached}});
   if (out.failed) log::Error("the job cannot continue", {{"reason", *out.failed}});
   Arm(wake);
-  for (const CommandResult& result : out.command_results) {
-    if (auto waiting = commands_.extract(result.id); !waiting.empty() && waiting.mapped()) waiting.mapped()(result);
-  }
+  for (const CommandResult& result : out.command_results) commands_.Answer(result);
   if (out.begin_checkpoint) BeginCheckpoint(*out.begin_checkpoint);
   if (out.commit_checkpoint) CommitCheckpoint(*std::move(out.commit_checkpoint));
 }

@@ -6,8 +6,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -16,6 +14,8 @@
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/core/coordinator/coordinator_core.h"
 #include "ps/runtime/control/coordinator_service.h"
+#include "ps/runtime/control/open_commands.h"
+#include "ps/runtime/control/urgent_news.h"
 #include "ps/runtime/process/job_window.h"
 #include "ps/runtime/process/rejection_log.h"
 #include "ps/transport/event_loop.h"
@@ -34,7 +34,7 @@ class CoordinatorRuntime {
     std::function<void()> on_lease_changed;
   };
 
-  using OnResult = std::function<void(const CommandResult& result)>;
+  using OnResult = OpenCommands::OnResult;
 
   static StatusOr<std::unique_ptr<CoordinatorRuntime>> Start(const Options& options, const TimeSource& time);
   ~CoordinatorRuntime();
@@ -54,7 +54,6 @@ class CoordinatorRuntime {
  private:
   CoordinatorRuntime(const Options& options, const TimeSource& time);
   void Step(CoordinatorInput input);
-  bool IsUrgent(MonotonicTime now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Arm(MonotonicTime wake);
   void BeginCheckpoint(const CheckpointOrder& order);
   void CommitCheckpoint(CheckpointCommit commit);
@@ -68,18 +67,8 @@ class CoordinatorRuntime {
   CoordinatorCore core_ ABSL_GUARDED_BY(mutex_);
   // The newest that this coordinator has completed.
   std::optional<WrittenCheckpoint> checkpoint_ ABSL_GUARDED_BY(mutex_);
-  // What is reported before a window ends, as looked at last.
-  struct Urgent {
-    bool lease_held = true;
-    std::vector<uint32_t> wanted_voters;
-    bool formed = false;  // all servers have joined once
-    bool goal_reached = false, closed = false;
-    bool operator==(const Urgent&) const = default;
-  };
-  Urgent urgent_ ABSL_GUARDED_BY(mutex_);
-  MonotonicTime urgent_checked_ ABSL_GUARDED_BY(mutex_){};
-  CommandId last_command_;  // of the loop, as is what follows
-  std::unordered_map<CommandId, OnResult> commands_;
+  UrgentNews news_ ABSL_GUARDED_BY(mutex_);
+  OpenCommands commands_;  // of the loop, as is what follows
   std::unique_ptr<EventLoop> loop_;
   std::unique_ptr<EventLoop::Timer> timer_;
   std::unique_ptr<CoordinatorService> service_;

@@ -25,19 +25,14 @@ ServerRuntime::ServerRuntime(const Options& options, const TimeSource& time)
       hosted_(options.checkpoint_directory) {}
 
 ServerRuntime::~ServerRuntime() {
-  std::unique_ptr<Reporter> reporter;
-  {
-    const MutexLock lock(reporter_mutex_);
-    reporter = std::move(reporter_);
-  }
-  reporter.reset();  // sends the last window; its thread uses what goes below
+  reporter_.End();  // its thread uses what goes below
   if (checkpoints_ != nullptr) checkpoints_->Cancel();
   if (loop_ != nullptr) loop_->Stop();  // no step uses what goes now
   coordinator_.reset();                 // sends what is queued
   transport_.reset();
   checkpoints_.reset();
   hosted_.End();
-  timer_.reset();
+  alarm_.reset();
   loop_.reset();
 }
 
@@ -55,10 +50,9 @@ Status ServerRuntime::Open() {
                                    }});
   const ControlSecurity security{
       .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
-  coordinator_address_ = options_.coordinator;
   if (options_.coordinator_here) RETURN_IF_ERROR(OpenCoordinator(security));
   loop_ = EventLoop::Start("attune-server", time_);
-  timer_ = loop_->NewTimer();
+  alarm_ = std::make_unique<StepAlarm>(*loop_, [this] { Step(Timer{}); });
   ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options_.job_uid,
                                                      .self = {},
                                                      .bind_address = options_.bind_address,
@@ -73,7 +67,7 @@ Status ServerRuntime::Open() {
   const MutexLock lock(mutex_);
   core_ = std::make_unique<ServerCore>(CoreOptions());
   coordinator_ =
-      CoordinatorClient::Start(coordinator_address_, *loop_,
+      CoordinatorClient::Start(options_.coordinator, *loop_,
                                {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
                                 .on_disconnected = [this](const Status&) { Step(PeerDisconnected{kCoordinator}); },
                                 .on_message =
@@ -89,7 +83,7 @@ Status ServerRuntime::Open() {
 Status ServerRuntime::OpenCoordinator(const ControlSecurity& security) {
   CoordinatorRuntime::Options coordinator = *options_.coordinator_here;
   coordinator.security = security;
-  coordinator.on_lease_changed = [this] { ReportSoon(); };
+  coordinator.on_lease_changed = [this] { reporter_.ReportSoon(); };
   if (!options_.load_directory.empty()) {
     ASSIGN_OR_RETURN(const OpenedCheckpoint opened,
                      OpenToStart(options_.load_directory, options_.load_checkpoint, options_.load_best));
@@ -100,7 +94,7 @@ Status ServerRuntime::OpenCoordinator(const ControlSecurity& security) {
     if (!cut.synchronization.empty()) coordinator.core.resume = cut;  // else a program has saved its tables
   }
   ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(coordinator, time_));
-  coordinator_address_ = started->address();
+  options_.coordinator = started->address();
   hosted_.Put(std::move(started));
   return OkStatus();
 }
@@ -124,7 +118,7 @@ Transport::Events ServerRuntime::TransportEvents() {
 }
 
 void ServerRuntime::StartReporter() {
-  std::unique_ptr<Reporter> reporter = Reporter::Start(
+  reporter_.Put(Reporter::Start(
       {.socket_path = options_.sidecar_socket,
        .job_uid = options_.job_uid,
        .role = contract::kRoleServer,
@@ -135,14 +129,7 @@ void ServerRuntime::StartReporter() {
            [](const std::string&) {
              return Error(StatusCode::kUnimplemented, "a server cannot leave a running job; its rows would be lost");
            },
-       .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }});
-  const MutexLock reporter_lock(reporter_mutex_);
-  reporter_ = std::move(reporter);
-}
-
-void ServerRuntime::ReportSoon() {
-  const MutexLock lock(reporter_mutex_);
-  if (reporter_ != nullptr) reporter_->ReportSoon();
+       .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }}));
 }
 
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
@@ -182,7 +169,7 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   options.port = options_.coordinator_port;
   options.retained_checkpoints = options_.retained_checkpoints;
   options.security = {.job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
-  options.on_lease_changed = [this] { ReportSoon(); };
+  options.on_lease_changed = [this] { reporter_.ReportSoon(); };
   ASSIGN_OR_RETURN(std::unique_ptr<CoordinatorRuntime> started, CoordinatorRuntime::Start(options, time_));
   const std::string address = started->address();
   hosted_.Put(std::move(started));
@@ -253,34 +240,14 @@ void ServerRuntime::Step(ServerInput input) {
       log::Debug("a message was not sent; it comes again", {{"reason", status}});
     }
   }
-  if (wake != armed_) {
-    armed_ = wake;
-    timer_->SetAt(wake, [this] {
-      armed_ = kNever;
-      Step(Timer{});
-    });
-  }
+  alarm_->SetAt(wake);
   for (const LoadOrder& order : out.load) Load(order);
   for (const RestoreOrder& order : out.restore) Restore(order);
   if (out.call_off_snapshot) checkpoints_->CallOff();
   if (out.write_snapshot) WriteSnapshot(*out.write_snapshot);
-  if (out.finished) End(OkStatus());
-  if (out.lost) End(*out.lost);
+  if (out.finished) end_.End(OkStatus());
+  if (out.lost) end_.End(*out.lost);
 }
-
-void ServerRuntime::End(const Status& status) {
-  const MutexLock lock(end_mutex_);
-  if (!end_) end_ = status;
-  ended_.NotifyAll();
-}
-
-Status ServerRuntime::Wait() {
-  const MutexLock lock(end_mutex_);
-  while (!end_) ended_.Wait(end_mutex_);
-  return *end_;
-}
-
-void ServerRuntime::Stop(const std::string& reason) { End(Error(StatusCode::kCancelled, reason)); }
 
 // --- telemetry
 

@@ -14,8 +14,10 @@
 #include "ps/core/server/server_core.h"
 #include "ps/runtime/control/coordinator_client.h"
 #include "ps/runtime/control/coordinator_runtime.h"
+#include "ps/runtime/process/end_latch.h"
 #include "ps/runtime/process/rejection_log.h"
-#include "ps/runtime/process/reporter.h"
+#include "ps/runtime/process/reporter_slot.h"
+#include "ps/runtime/process/step_alarm.h"
 #include "ps/runtime/server/checkpoint_io.h"
 #include "ps/runtime/server/hosted_coordinator.h"
 #include "ps/runtime/server/server_window.h"
@@ -34,7 +36,7 @@ class ServerRuntime {
     uint32_t index = 0;
     std::string bind_address = "127.0.0.1";
     uint16_t port = 0;        // of the data plane; 0: any
-    std::string coordinator;  // host:port; ignored when it runs here
+    std::string coordinator;  // host:port; when it runs here it is known once that has begun
     std::optional<CoordinatorRuntime::Options> coordinator_here;
     // Where the coordinator runs: checkpoints, one of which the job continues from; empty: none. Every server then
     // loads the rows of its shards from it.
@@ -58,12 +60,13 @@ class ServerRuntime {
   ~ServerRuntime();
 
   // Blocks until the job has finished (OK), cannot continue (its error), or Stop was called (Cancelled).
-  Status Wait();
+  Status Wait() { return end_.Wait(); }
   // Any thread.
-  void Stop(const std::string& reason);
+  void Stop(const std::string& reason) { end_.End(Error(StatusCode::kCancelled, reason)); }
 
   const std::string& data_address() const { return transport_->address(); }
-  const std::string& coordinator_address() const { return coordinator_address_; }
+  // Where the job's coordinator was when this server began.
+  const std::string& coordinator_address() const { return options_.coordinator; }
   ServerCounters counters() const;
   // Traffic with the nodes linked to this one, at most `links_max` of them.
   std::vector<LinkCounters> links(size_t links_max) const { return transport_->links(links_max); }
@@ -83,39 +86,29 @@ class ServerRuntime {
   void Restore(const RestoreOrder& order);
 
   void Step(ServerInput input);
-  void End(const Status& status);
   void WriteSnapshot(const SnapshotOrder& order);
   void OnCommand(const Command& command, const AnswerCommand& answer);
   StatusOr<std::string> Host(const HostCoordinator& wanted);
   void EndCoordinatorBelow(uint32_t term);
   v1::WindowReport TakeWindow(MonotonicTime now);
-  void ReportSoon();
 
-  const Options options_;
+  Options options_;
   const TimeSource& time_;
   MemoryBudget memory_;  // of all tables
   std::unique_ptr<CheckpointIo> checkpoints_;
-  std::string coordinator_address_;
 
   mutable Mutex mutex_;
   std::unique_ptr<ServerCore> core_ ABSL_GUARDED_BY(mutex_) ABSL_PT_GUARDED_BY(mutex_);
 
-  // Of the loop.
-  MonotonicTime armed_ = kNever;
-  RejectionLog rejections_;
-
-  Mutex end_mutex_;
-  CondVar ended_;
-  std::optional<Status> end_ ABSL_GUARDED_BY(end_mutex_);
-
-  ServerWindow window_;  // of the reporter's thread
+  EndLatch end_;
+  RejectionLog rejections_;  // of the loop
+  ServerWindow window_;      // of the reporter's thread
   HostedCoordinator hosted_;
   std::unique_ptr<EventLoop> loop_;
-  std::unique_ptr<EventLoop::Timer> timer_;
+  std::unique_ptr<StepAlarm> alarm_;
   std::unique_ptr<TcpTransport> transport_;
   std::unique_ptr<CoordinatorClient> coordinator_;
-  Mutex reporter_mutex_;
-  std::unique_ptr<Reporter> reporter_ ABSL_GUARDED_BY(reporter_mutex_);
+  ReporterSlot reporter_;
 };
 
 }  // namespace attune::ps

@@ -81,8 +81,8 @@ void DataLeaseRange::State::Next() {
     const EndedBody body{.begin = lease.begin,
                          .end = lease.end,
                          .advanced = lease.position,
-                         .draining = runtime->draining(),
-                         .drain_noticed = runtime->drain_noticed()};
+                         .draining = runtime->drain().requested(),
+                         .drain_noticed = runtime->drain().noticed()};
     const uint64_t done = DoneAtEndOfBody(body);
     if (done < body.end) {
       log::Info("the rest of a data lease goes back",
@@ -103,14 +103,14 @@ void DataLeaseRange::State::EndCurrent(uint64_t position) {
 
 void DataLeaseRange::State::AskAhead() {
   ahead = runtime->Submit(LeaseCall{.data_set = id}, call_timeout);
-  runtime->InterruptOnDrain(ahead);
+  runtime->drain().InterruptOnRequest(ahead);
 }
 
 // Waits for the lease asked for ahead; while others hold all that is left, asks again, so that items of a worker that
 // dies find a taker.
 void DataLeaseRange::State::TakeAhead() {
   while (ahead != nullptr) {
-    if (runtime->NoticeDrain() || !ahead->WaitUnlessInterrupted() || runtime->NoticeDrain()) return ReturnAhead();
+    if (runtime->drain().Notice() || !ahead->WaitUnlessInterrupted() || runtime->drain().Notice()) return ReturnAhead();
     const std::shared_ptr<Future::State> answer = std::move(ahead);
     ahead = nullptr;
     if (answer->status.code() == StatusCode::kDeadlineExceeded && runtime->status().ok()) {
@@ -148,7 +148,8 @@ void DataLeaseRange::State::TakeDue() {
   if (!due->mutex.try_lock()) return;
   const MutexLock lock(due->mutex, std::adopt_lock);
   if (due->ended) return;
-  if (runtime->draining()) return attune::ps::ReturnAhead(*due, *runtime);  // the program cannot see that by it
+  if (runtime->drain().requested())
+    return attune::ps::ReturnAhead(*due, *runtime);  // the program cannot see that by it
   if (!due->opened) {
     if (const Status status = Open(); !status.ok()) {
       log::Error("no data leases", {{"data_set", data_set}, {"reason", status}});

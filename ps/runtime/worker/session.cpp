@@ -48,7 +48,7 @@ class WorkerSession final : public Session {
       }
       const LeaveMark mark = LeaveMark::OfProcess();
       mark.Write();
-      const auto left = runtime_->Submit(LeaveCall{.drained = runtime_->draining()}, options_.call_timeout);
+      const auto left = runtime_->Submit(LeaveCall{.drained = runtime_->drain().requested()}, options_.call_timeout);
       left->Wait();
       if (!left->status.ok()) {
         // Lost to the coordinator, which waits for another. With any other answer it may have left.
@@ -179,7 +179,7 @@ class WorkerSession final : public Session {
   }
 
   const std::string& model_directory() const override { return options_.model_directory; }
-  bool draining() const override { return runtime_->NoticeDrain(); }
+  bool draining() const override { return runtime_->drain().Notice(); }
   Status status() const override { return runtime_->status(); }
 
  private:

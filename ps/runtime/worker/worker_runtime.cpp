@@ -73,16 +73,15 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
 }
 
 void WorkerRuntime::Stop() {
-  std::vector<std::pair<CallId, Pending>> open;
+  std::vector<Pending> open;
   {
     const MutexLock lock(mutex_);
     if (stopped_) return;
     stopped_ = true;
-    open.assign(pending_.begin(), pending_.end());
-    pending_.clear();
+    open = calls_.TakeAll();
   }
   room_.NotifyAll();
-  for (const auto& [call, state] : open) {
+  for (const Pending& state : open) {
     (void)Complete(state, Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
   }
   if (loop_ != nullptr) loop_->Wake();
@@ -100,10 +99,8 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
     (void)state->Complete(Error(StatusCode::kFailedPrecondition, "the session has ended"), {});
     return;
   }
-  last_call_ = last_call_.Next();
-  set_id(input, last_call_);
-  state->call = last_call_;
-  pending_.emplace(last_call_, state);
+  state->call = calls_.Add(state);
+  set_id(input, state->call);
   Turn turn;
   Step(std::move(input), turn);
   lock.Release();
@@ -134,17 +131,13 @@ void WorkerRuntime::Submit(WorkerInput input) {
 void WorkerRuntime::Step(WorkerInput input, Turn& turn) {
   core_.Step(std::move(input), time_.Now(), turn.out);
   turn.ended.reserve(turn.out.completions.size());
-  for (const Completion& completion : turn.out.completions) {
-    const auto it = pending_.find(completion.call);
-    turn.ended.push_back(it == pending_.end() ? nullptr : std::move(it->second));
-    if (it != pending_.end()) pending_.erase(it);
-  }
+  for (const Completion& completion : turn.out.completions) turn.ended.push_back(calls_.Take(completion.call));
   if (const MonotonicTime wake = core_.WakeAt(); wake < armed_) {
     armed_ = wake;
     loop_->Post([this, wake] { timer_->SetAt(wake, [this] { OnTimer(); }); });
   }
   if (core_.node() != NodeId()) transport_->SetSelf(core_.node());
-  if (waiting_for_room_ > 0) room_.NotifyAll();
+  room_.NotifyAll();
   ++dispatching_;  // Stop waits for callers that are past this point
 }
 
@@ -234,7 +227,6 @@ Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
   ReleasableMutexLock lock(mutex_);
   if (has_room()) return core_.status();
   const MonotonicTime until = time_.Now() + timeout;
-  ++waiting_for_room_;
   lock.Release();
   // Acknowledgements are handled here meanwhile, unless another thread does. The core's heartbeat ends a sleep within
   // a second, so that the deadline is seen.
@@ -247,7 +239,6 @@ Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
     room_.WaitFor(mutex_, until - time_.Now(), has_room);
   });
   lock.Acquire();
-  --waiting_for_room_;
   if (!has_room()) {
     return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.open_pushes()) +
                                                     " pushes are not acknowledged yet; this one was not sent");
@@ -256,26 +247,7 @@ Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
 }
 
 void WorkerRuntime::RequestDrain(const std::string& reason) {
-  if (draining_.exchange(true)) return;
-  log::Info("asked to leave; no more data leases are taken", {{"reason", reason}});
-  std::vector<std::weak_ptr<Future::State>> states;
-  {
-    const MutexLock lock(mutex_);
-    states.swap(interrupted_by_drain_);
-  }
-  for (const auto& weak : states) {
-    if (const Pending state = weak.lock()) state->Interrupt();
-  }
-}
-
-void WorkerRuntime::InterruptOnDrain(const Pending& state) {
-  {
-    const MutexLock lock(mutex_);
-    std::erase_if(interrupted_by_drain_, [](const auto& weak) { return weak.expired(); });
-    interrupted_by_drain_.push_back(state);
-  }
-  // A drain that came just before has not seen this state.
-  if (draining()) state->Interrupt();
+  if (drain_.Request()) log::Info("asked to leave; no more data leases are taken", {{"reason", reason}});
 }
 
 Status WorkerRuntime::status() const {

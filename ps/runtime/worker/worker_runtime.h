@@ -10,7 +10,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "attune/ps/session.h"
@@ -19,7 +18,9 @@
 #include "ps/core/worker/worker_core.h"
 #include "ps/runtime/control/coordinator_client.h"
 #include "ps/runtime/process/rejection_log.h"
+#include "ps/runtime/worker/drain_notice.h"
 #include "ps/runtime/worker/future_state.h"
+#include "ps/runtime/worker/pending_calls.h"
 #include "ps/runtime/worker/worker_telemetry.h"
 #include "ps/transport/event_loop.h"
 #include "ps/transport/tcp/tcp_transport.h"
@@ -66,16 +67,8 @@ class WorkerRuntime {
 
   // Asks the program to leave: lease ranges end, waits for leases are interrupted. Idempotent.
   void RequestDrain(const std::string& reason);
-  bool draining() const { return draining_.load(std::memory_order_acquire); }
-  // draining(), asked on the program's behalf: once this has returned true, the program may act on it.
-  bool NoticeDrain() {
-    if (!draining()) return false;
-    drain_noticed_.store(true, std::memory_order_release);
-    return true;
-  }
-  bool drain_noticed() const { return drain_noticed_.load(std::memory_order_acquire); }
-  // Interrupted when a drain is requested; a state may be registered once.
-  void InterruptOnDrain(const Pending& state);
+  // Whether it was, and who waits for it.
+  DrainNotice& drain() { return drain_; }
 
   // After this every call is refused and nothing moves any more. Blocks until the threads have ended.
   void Stop();
@@ -115,17 +108,13 @@ class WorkerRuntime {
 
   const TimeSource& time_;
   const std::shared_ptr<WaitMeter> meter_;
-  std::atomic<bool> draining_ = false;
-  std::atomic<bool> drain_noticed_ = false;
+  DrainNotice drain_;
   std::atomic<int> dispatching_ = 0;  // threads that use the transport or the coordinator's client
 
   mutable Mutex mutex_;
   WorkerCore core_ ABSL_GUARDED_BY(mutex_);
-  CallId last_call_ ABSL_GUARDED_BY(mutex_);
-  std::unordered_map<CallId, Pending> pending_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::weak_ptr<Future::State>> interrupted_by_drain_ ABSL_GUARDED_BY(mutex_);
-  CondVar room_;
-  int waiting_for_room_ ABSL_GUARDED_BY(mutex_) = 0;
+  PendingCalls calls_ ABSL_GUARDED_BY(mutex_);
+  CondVar room_;  // fewer pushes may be open than before
   MonotonicTime armed_ ABSL_GUARDED_BY(mutex_) = kNever;
   RejectionLog rejections_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

@@ -38,7 +38,7 @@ class DataLeasesDrainTest : public SessionTest {
       ++counts[item];
       if (++processed == drain_after) runtime->RequestDrain("the test asks for it");
     }
-    bool draining() { return runtime->NoticeDrain(); }
+    bool draining() { return runtime->drain().Notice(); }
   };
   using Loops = std::function<void(Program&)>;
 
