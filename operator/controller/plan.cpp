@@ -24,6 +24,7 @@
 #include "operator/controller/plan/verdicts/deadline.h"
 #include "operator/controller/plan/verdicts/ending.h"
 #include "operator/controller/plan/verdicts/failure_policy.h"
+#include "operator/controller/plan/verdicts/jobless_pods.h"
 #include "operator/controller/plan/verdicts/server_verdicts.h"
 #include "operator/controller/plan/workers.h"
 #include "operator/controller/policies/bounds.h"
@@ -36,31 +37,6 @@ namespace attune::controller {
 namespace {
 
 constexpr Duration kLookAgain = std::chrono::milliseconds(200);
-
-// For an orderly end. What a drain takes is for work that others continue, and with the job that work is gone.
-constexpr std::chrono::seconds kGraceWithoutJob{10};
-
-// Of one that is on its way out: whoever deleted it gave it the time of a drain.
-void LetGo(const ObservedPod& pod, std::string reason, WallTime now, Draft& draft) {
-  draft.Release(pod, reason);
-  if (*pod.deletion_time > now + kGraceWithoutJob) draft.Hasten(pod, kGraceWithoutJob.count(), std::move(reason));
-}
-
-void ReleaseAllGoing(const std::vector<ObservedPod>& pods, const std::string& current_job_uid, WallTime now,
-                     Draft& draft) {
-  for (const ObservedPod& pod : pods) {
-    if (pod.index >= 0 && pod.job_uid != current_job_uid && IsBeingDeleted(pod)) {
-      LetGo(pod, "its job is gone", now, draft);
-    }
-  }
-}
-
-// They work for no job any more.
-void RemoveEarlier(const Observed& observed, Draft& draft) {
-  for (const ObservedPod& pod : observed.pods) {
-    if (observed.earlier_pods.contains(pod.uid)) draft.Remove(pod, std::nullopt, "the job has begun another attempt");
-  }
-}
 
 std::string ReasonOf(const api::TrainingJobStatus& status, const char* type) {
   const api::Condition* condition = api::FindCondition(status, type);
@@ -255,16 +231,8 @@ std::vector<Step> PlanWithoutPods(const Observed& observed, const PlanOptions& o
 
 // The job is going, its pods with it: nothing is made any more, and finalizers of what goes are removed.
 std::vector<Step> PlanDeletion(const Observed& observed, WallTime now) {
-  constexpr char kReason[] = "the job is being deleted";
   Draft draft;
-  for (const ObservedPod& pod : observed.pods) {
-    if (pod.index < 0) continue;
-    if (IsBeingDeleted(pod)) {
-      LetGo(pod, kReason, now, draft);
-    } else {
-      draft.Remove(pod, kGraceWithoutJob.count(), kReason);
-    }
-  }
+  EndPods(observed.pods, now, draft);
   PlanTuningHistory(observed, draft);
   return std::move(draft).Finish();
 }

@@ -4,7 +4,7 @@ import pathlib
 import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-CODE = ["sidecar/metrics.cpp", "operator/controller/execute/metrics.cpp", "operator/controller/execute/durations.cpp",
+CODE = ["sidecar/metrics.cpp", "operator/controller/metrics/metrics.cpp", "operator/controller/metrics/durations.cpp",
         "operator/leadership/metrics.cpp"]
 DASHBOARDS = ROOT / "charts/attune/files/dashboards"
 ALERTS = ROOT / "charts/attune/files/alerts.yaml"

@@ -137,6 +137,7 @@ const std::vector<Rule>& Rules() {
        {"base/", "proto/", "operator/kube/quantity.h", "operator/api/", "operator/policy/", "operator/tuner/",
         "operator/controller/observe/", "operator/controller/objects/", "operator/controller/members/",
         "operator/controller/plan/", "operator/controller/status/"}},
+      {"operator/controller/metrics/", {"base/", "operator/kube/", "operator/controller/observe/"}},
       {"operator/controller/execute/",
        {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/", "operator/telemetry/", "operator/tuner/",
         "operator/controller/"}},

@@ -113,8 +113,8 @@ std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> serv
 // begins to move.
 bool NextHasAllOf(const ShardMap& map, const Shard& shard, std::span<const NodeId> failed);
 
-// The shards whose home is among the `failed` and whose rows no other server has copies of. In the map of their recovery
-// they are marked with its version (Shard::uncovered_at), for a node that has missed maps cannot tell.
+// The shards whose home is among the `failed` and whose rows no other server has copies of. In the map of their
+// recovery they are marked with its version (Shard::uncovered_at), for a node that has missed maps cannot know.
 size_t CountUncovered(const ShardMap& map, std::span<const NodeId> failed);
 
 // What recovery makes of a map when `failed` nodes are gone: the next version, without them; backups become homes;

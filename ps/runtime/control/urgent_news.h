@@ -1,5 +1,5 @@
-// Which news of a coordinator is reported before the window ends: what the operator, or workers that have not begun, wait
-// for. Pure; externally synchronized.
+// Which news of a coordinator is reported before the window ends: what the operator, or workers that have not begun,
+// wait for. Pure; externally synchronized.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ class UrgentNews {
     checked_ = now;
     return true;
   }
-  // Since the last look. `formed`: all servers have joined once. A newer map alone can wait for the end of the window; the
-  // first one cannot, for the job's workers wait for it.
+  // Since the last look. `formed`: all servers have joined once. A newer map alone can wait for the end of the window;
+  // the first one cannot, for the job's workers wait for it.
   bool Changed(const JobProgress& progress, bool formed) {
     News seen{.lease_held = progress.lease.held,
               .wanted_voters = progress.lease.wanted,

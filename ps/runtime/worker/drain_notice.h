@@ -1,5 +1,5 @@
 // That the program is asked to leave: who waits for work is interrupted, once, and it is known whether the program has
-// been told. Thread-safe.
+// noticed. Thread-safe.
 #pragma once
 
 #include <atomic>

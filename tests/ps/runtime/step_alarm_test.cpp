@@ -1,4 +1,4 @@
-#include "ps/runtime/process/step_alarm.h"
+#include "ps/runtime/server/step_alarm.h"
 
 #include <gtest/gtest.h>
 

@@ -93,7 +93,7 @@ class CoordinatorSimulation : public World {
     ShardMap members;         // as the coordinator knew them
     std::set<size_t> copied;  // pushes that are in its rows, by their place in pushes_
   };
-  // One coordinator, in a server. One that nobody has told of its successor still marks cuts for a while.
+  // One coordinator, in a server. One that has not heard of its successor still marks cuts for a while.
   struct Leader {
     std::unique_ptr<CoordinatorCore> core;
     uint32_t term = 1;

@@ -3,8 +3,8 @@
 namespace attune::ps {
 namespace {
 
-// Who may have owned rows and is lost. 0 stands for nodes that this one has never heard of: of several recoveries the maps
-// in between are not known.
+// Who may have owned rows and is lost. 0 stands for nodes that this one has never heard of: of several recoveries the
+// maps in between are not known.
 std::vector<NodeId> OwnersLost(const ShardMap& old, const ShardMap& map) {
   std::vector<NodeId> lost;
   for (const Member& member : old.members) {

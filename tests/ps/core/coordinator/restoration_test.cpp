@@ -58,8 +58,8 @@ TEST_F(RestorationTest, ThoseWhoHaveAnsweredContinueUnderItsTerm) {
   EXPECT_TRUE(HasEvent("3 members have answered, 0 are lost"));
 }
 
-// Seed 852795981138 of coordinators: those of terms 2 and 3 both began from the copy of term 1, and a server got the number
-// that a worker had.
+// Seed 852795981138 of coordinators: those of terms 2 and 3 both began from the copy of term 1, and a server got the
+// number that a worker had.
 TEST_F(RestorationTest, CoordinatorsThatBeginFromTheSameCopyGiveDifferentNumbers) {
   record_.number = uint64_t{1} << 32;
   for (const auto& [term, next] :

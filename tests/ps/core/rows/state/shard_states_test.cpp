@@ -164,8 +164,8 @@ TEST_F(ShardStatesTest, AfterTwoRecoveriesAtOnceNoneThatTheHomeHasNotHeardOfOwne
   EXPECT_TRUE(adopt_two_recoveries(true));
 }
 
-// Seed 615090103175 of whole jobs: an old home that had all rows missed the map of the first of two recoveries, and asked
-// for the checkpoint. What it has depends on those between, which the map says.
+// Seed 615090103175 of whole jobs: an old home that had all rows missed the map of the first of two recoveries, and
+// asked for the checkpoint. What it has depends on those between, which the map says.
 TEST_F(ShardStatesTest, OneThatHasMissedARecoveryKnowsByTheMapWhetherItHasAllRows) {
   constexpr NodeId kWorker{4};
   const auto adopt_last_of = [&](const std::vector<std::vector<NodeId>>& losses) {

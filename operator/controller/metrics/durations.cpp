@@ -1,4 +1,4 @@
-#include "operator/controller/execute/durations.h"
+#include "operator/controller/metrics/durations.h"
 
 #include <prometheus/histogram.h>
 #include <prometheus/registry.h>

@@ -1,4 +1,4 @@
-#include "operator/controller/execute/metrics.h"
+#include "operator/controller/metrics/metrics.h"
 
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>

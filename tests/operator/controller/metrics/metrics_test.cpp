@@ -1,4 +1,4 @@
-#include "operator/controller/execute/metrics.h"
+#include "operator/controller/metrics/metrics.h"
 
 #include <gtest/gtest.h>
 
