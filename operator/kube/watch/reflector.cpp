@@ -7,7 +7,6 @@
 namespace attune::kube {
 namespace {
 
-constexpr size_t kQueuedSignalsMax = 10'000;
 // Bounds a single OS wait, so that a far time cannot overflow the system's clock arithmetic.
 constexpr Duration kLongestWait = std::chrono::minutes(10);
 
@@ -19,16 +18,13 @@ Reflector::Reflector(Api& api, ResourceType type, ReflectorOptions options, Watc
       options_(std::move(options)),
       cache_(cache),
       time_(time),
-      watcher_(options_.watcher, options_.seed) {
+      watcher_(options_.watcher, options_.seed),
+      signals_(type_.plural) {
   thread_ = std::thread([this] { Run(); });
 }
 
 Reflector::~Reflector() {
-  {
-    const MutexLock lock(mutex_);
-    stopping_ = true;
-    changed_.NotifyAll();
-  }
+  signals_.Stop();
   thread_.join();
 }
 
@@ -36,10 +32,7 @@ void Reflector::Run() {
   Carry(watcher_.OnTime(time_.Now()));
   for (;;) {
     std::deque<WatchSignal> signals = Wait();
-    {
-      const MutexLock lock(mutex_);
-      if (stopping_) break;
-    }
+    if (signals_.stopping()) break;
     uint64_t current = watch_number_;
     for (WatchSignal& signal : signals) {
       Note(signal.status);
@@ -52,30 +45,13 @@ void Reflector::Run() {
 }
 
 std::deque<WatchSignal> Reflector::Wait() {
-  const MutexLock lock(mutex_);
-  counts_ = watcher_.counts();
   MonotonicTime now = time_.Now(), wake_at = watcher_.wake_at();
   Duration wait =
       wake_at == kNever ? kLongestWait : std::clamp<Duration>(wake_at - now, Duration::zero(), kLongestWait);
-  turn_ = {turn_.number + 1, now + wait};
-  changed_.WaitFor(mutex_, wait,
-                   [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !signals_.empty(); });
-  turn_ = {turn_.number + 1, {}};
-  return std::exchange(signals_, {});
-}
-
-void Reflector::OnSignal(WatchSignal signal) {
-  const MutexLock lock(mutex_);
-  if (overflowed_) return;
-  if (signals_.size() >= kQueuedSignalsMax) {
-    overflowed_ = true;
-    signal = {WatchSignal::Kind::kBroken,
-              {},
-              Error(StatusCode::kResourceExhausted,
-                    "watching " + type_.plural + ": changes come faster than they are handled")};
-  }
-  signals_.push_back(std::move(signal));
-  changed_.NotifyAll();
+  health_.BeginWait(watcher_.counts(), now + wait);
+  std::deque<WatchSignal> signals = signals_.TakeAll(wait);
+  health_.EndWait();
+  return signals;
 }
 
 void Reflector::Carry(WatcherOutput output) {
@@ -84,12 +60,8 @@ void Reflector::Carry(WatcherOutput output) {
     if (output.command.kind == WatchCommand::Kind::kNone) return;
     watch_.reset();
     ++watch_number_;
-    {
-      const MutexLock lock(mutex_);
-      if (stopping_) return;
-      signals_.clear();
-      overflowed_ = false;
-    }
+    if (signals_.stopping()) return;
+    signals_.Clear();
     if (output.command.kind == WatchCommand::Kind::kList) {
       auto list = api_.List(type_, {options_.name_space, options_.label_selector, options_.field_selector},
                             {.timeout = options_.list_timeout});
@@ -100,7 +72,7 @@ void Reflector::Carry(WatcherOutput output) {
       auto watch = api_.StartWatch(type_,
                                    {options_.name_space, options_.label_selector, options_.field_selector,
                                     output.command.resource_version, output.command.server_timeout, streams},
-                                   [this](WatchSignal signal) { OnSignal(std::move(signal)); });
+                                   [this](WatchSignal signal) { signals_.Put(std::move(signal)); });
       if (watch.ok()) return void(watch_ = *std::move(watch));
       // An API that has no streams is listed; nothing has failed.
       if (!streams || watch.status().code() != StatusCode::kUnimplemented) Note(watch.status());
@@ -110,26 +82,7 @@ void Reflector::Carry(WatcherOutput output) {
 }
 
 void Reflector::Note(const Status& status) {
-  const MutexLock lock(mutex_);
-  if (!status.ok() && status != last_failure_) {
-    log::Warn("watching failed, will continue", {{"kind", type_.kind}, {"reason", status}});
-  }
-  last_failure_ = status;
-}
-
-WatcherCounts Reflector::counts() const {
-  const MutexLock lock(mutex_);
-  return counts_;
-}
-
-Reflector::Turn Reflector::turn() const {
-  const MutexLock lock(mutex_);
-  return turn_;
-}
-
-Status Reflector::last_failure() const {
-  const MutexLock lock(mutex_);
-  return last_failure_;
+  if (health_.Note(status)) log::Warn("watching failed, will continue", {{"kind", type_.kind}, {"reason", status}});
 }
 
 }  // namespace attune::kube

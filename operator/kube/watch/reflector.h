@@ -11,9 +11,10 @@
 #include <string>
 #include <thread>
 
-#include "base/mutex.h"
 #include "operator/kube/api.h"
+#include "operator/kube/watch/signal_queue.h"
 #include "operator/kube/watch/watch_cache.h"
+#include "operator/kube/watch/watch_health.h"
 #include "operator/kube/watch/watcher.h"
 
 namespace attune::kube {
@@ -34,19 +35,15 @@ class Reflector {
   Reflector(const Reflector&) = delete;
   Reflector& operator=(const Reflector&) = delete;
 
-  WatcherCounts counts() const;
-  // Where the thread's loop is, for health: `number` rises with every step.
-  struct Turn {
-    uint64_t number = 0;
-    MonotonicTime waits_until{};  // in the past while it works
-  };
-  Turn turn() const;
+  // Any thread.
+  WatcherCounts counts() const { return health_.counts(); }
+  using Turn = WatchHealth::Turn;
+  Turn turn() const { return health_.turn(); }
   // Why the last list or watch failed; OK after something was heard. For readiness and messages to people.
-  Status last_failure() const;
+  Status last_failure() const { return health_.last_failure(); }
 
  private:
   void Run();
-  void OnSignal(WatchSignal signal);
   // Waits for signals, the watcher's next time, or the end.
   std::deque<WatchSignal> Wait();
   void Carry(WatcherOutput output);
@@ -60,14 +57,8 @@ class Reflector {
   Watcher watcher_;               // by the thread only
   std::unique_ptr<Watch> watch_;  // by the thread only
   uint64_t watch_number_ = 0;     // by the thread only; rises when a watch is given up
-  mutable Mutex mutex_;
-  CondVar changed_;
-  std::deque<WatchSignal> signals_ ABSL_GUARDED_BY(mutex_);
-  bool overflowed_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  WatcherCounts counts_ ABSL_GUARDED_BY(mutex_);
-  Turn turn_ ABSL_GUARDED_BY(mutex_);
-  Status last_failure_ ABSL_GUARDED_BY(mutex_);
+  SignalQueue signals_;
+  WatchHealth health_;
   std::thread thread_;
 };
 
