@@ -6,23 +6,15 @@
 namespace attune::leadership {
 namespace {
 
-// What another release, or a hand, may have written: waiting ends.
-constexpr Duration kForeignDurationMax = std::chrono::minutes(10);
 constexpr double kJitter = 0.2;  // share of a pause added at most
-constexpr MonotonicTime kAtOnce = MonotonicTime::min();
-
-bool IsSameWrite(const std::optional<LeaseRecord>& one, const std::optional<LeaseRecord>& other) {
-  if (!one || !other) return !one && !other;
-  return one->uid == other->uid && one->version == other->version;
-}
 
 }  // namespace
 
 Election::Election(ElectionOptions options, uint64_t seed) : options_(std::move(options)), random_(seed) {}
 
 ElectionAct Election::Next(MonotonicTime now) {
-  if (Holds() && !resigning_ && now >= may_act_until_) Lose();
-  if (state_ == State::kHolding && now >= may_act_from_) state_ = State::kLeading;
+  if (Holds() && !resigning_ && right_.IsOver(now)) Lose();
+  if (state_ == State::kHolding && now >= right_.from()) state_ = State::kLeading;
   if (state_ == State::kLost || state_ == State::kResigned) return WaitUntil{kNever};
   if (resigning_) return NextOfResigning(now);
   return Holds() ? NextOfHolder(now) : NextOfStandby(now);
@@ -33,13 +25,13 @@ ElectionAct Election::NextOfStandby(MonotonicTime now) {
   // A write is made only of what was read just before: `read_first_` is set again by everything but that read.
   if (read_first_) return Read(now);
   read_first_ = true;
-  return Write(OwnRecord(), !seen_ || seen_->holder != options_.identity, now);
+  return Write(OwnRecord(), !seen_.IsHeldBy(options_.identity), now);
 }
 
 ElectionAct Election::NextOfHolder(MonotonicTime now) {
   if (now < next_at_) {
-    const MonotonicTime begins = state_ == State::kHolding ? may_act_from_ : kNever;
-    return WaitUntil{std::min({next_at_, may_act_until_, begins})};
+    const MonotonicTime begins = state_ == State::kHolding ? right_.from() : kNever;
+    return WaitUntil{std::min({next_at_, right_.until(), begins})};
   }
   if (read_first_) return Read(now);
   return Write(OwnRecord(), false, now);
@@ -48,11 +40,11 @@ ElectionAct Election::NextOfHolder(MonotonicTime now) {
 ElectionAct Election::NextOfResigning(MonotonicTime now) {
   if (now < next_at_) return WaitUntil{next_at_};
   if (read_first_) return Read(now);
-  if (!seen_ || seen_->holder != options_.identity) {
+  if (!seen_.IsHeldBy(options_.identity)) {
     state_ = State::kResigned;
     return WaitUntil{kNever};
   }
-  LeaseRecord record = *seen_;
+  LeaseRecord record = *seen_.lease();
   record.holder.clear();
   record.released = true;
   return Write(record, false, now);
@@ -66,9 +58,9 @@ ElectionAct Election::Read(MonotonicTime now) {
 ElectionAct Election::Write(const LeaseRecord& record, bool begins_term, MonotonicTime now) {
   sent_at_ = now;
   outcome_is_unknown_ = true;
-  takes_over_ = seen_ && seen_->holder != options_.identity;
-  if (!seen_ && !Holds()) created_ = true;
-  return WriteLease{record, seen_, begins_term, CallTimeout(now)};
+  takes_over_ = seen_.IsHeldByOtherThan(options_.identity);
+  if (!seen_.lease() && !Holds()) created_ = true;
+  return WriteLease{record, seen_.lease(), begins_term, CallTimeout(now)};
 }
 
 // After what was seen, as its next version.
@@ -76,8 +68,8 @@ LeaseRecord Election::OwnRecord() const {
   LeaseRecord record;
   record.holder = options_.identity;
   record.duration = options_.lease;
-  record.transitions = seen_ ? seen_->transitions : last_transitions_;
-  const bool continues = Holds() || (seen_ && seen_->holder == options_.identity);
+  record.transitions = seen_.transitions();
+  const bool continues = Holds() || seen_.IsHeldBy(options_.identity);
   if (!continues) ++record.transitions;
   return record;
 }
@@ -85,7 +77,7 @@ LeaseRecord Election::OwnRecord() const {
 void Election::OnRead(const StatusOr<std::optional<LeaseRecord>>& read, MonotonicTime now) {
   next_at_ = now + Jittered(options_.look_every);
   if (!read.ok()) return;
-  See(*read, now);
+  seen_.Set(*read, now);
   const bool ours = *read && (*read)->holder == options_.identity;
   if (resigning_) {
     if (!ours) {
@@ -103,7 +95,8 @@ void Election::OnRead(const StatusOr<std::optional<LeaseRecord>>& read, Monotoni
     next_at_ = now;
     return;
   }
-  const MonotonicTime may_be_taken_at = MayBeTakenAt();
+  const MonotonicTime may_be_taken_at =
+      seen_.MayBeTakenAt(options_.identity, {.lease = options_.lease, .absent_for = options_.absent_for()});
   if (now >= may_be_taken_at) {
     read_first_ = false;
     next_at_ = now;
@@ -114,7 +107,7 @@ void Election::OnRead(const StatusOr<std::optional<LeaseRecord>>& read, Monotoni
 
 void Election::OnWritten(const StatusOr<LeaseRecord>& written, MonotonicTime now) {
   // One that has changed nothing, because a wall clock stood still, is seen by no other candidate: it renews nothing.
-  if (!written.ok() || IsSameWrite(seen_, *written)) {
+  if (!written.ok() || seen_.IsSameWrite(*written)) {
     // What failed may have been carried out all the same. A race that was lost is looked at sooner.
     const bool lost_race = written.status().code() == StatusCode::kAborted;
     read_first_ = true;
@@ -122,7 +115,7 @@ void Election::OnWritten(const StatusOr<LeaseRecord>& written, MonotonicTime now
     return;
   }
   outcome_is_unknown_ = false;
-  See(*written, now);
+  seen_.Set(*written, now);
   if (resigning_) {
     // Else it was a renewal that was in flight when the end came.
     if (written->holder != options_.identity) state_ = State::kResigned;
@@ -132,16 +125,15 @@ void Election::OnWritten(const StatusOr<LeaseRecord>& written, MonotonicTime now
   }
   if (takes_over_) created_ = false;
   const MonotonicTime right_ends = sent_at_ + options_.right();
-  if (Holds() && now >= may_act_until_) return Lose();
+  if (Holds() && right_.IsOver(now)) return Lose();
   read_first_ = true;
   next_at_ = now;
   if (now >= right_ends) return;  // too late to be of use; it is read again
   if (!Holds()) {
     state_ = created_ ? State::kHolding : State::kLeading;
-    may_act_from_ = now + options_.lease;
+    right_.WaitUntil(now + options_.lease);
   }
-  may_act_until_ = right_ends;
-  renewed_at_ = sent_at_;
+  right_.Renew(sent_at_, right_ends);
   read_first_ = false;
   next_at_ = sent_at_ + Jittered(options_.renew_every());
 }
@@ -149,7 +141,7 @@ void Election::OnWritten(const StatusOr<LeaseRecord>& written, MonotonicTime now
 void Election::Resign(MonotonicTime now) {
   if (resigning_ || state_ == State::kLost || state_ == State::kResigned) return;
   resigning_ = true;
-  may_act_until_ = std::min(may_act_until_, now);
+  right_.End(now);
   next_at_ = now;
   if (state_ == State::kLeading) return;
   // A Lease that it has taken over without knowing is given back; one that it may have created is left to run out.
@@ -160,25 +152,11 @@ void Election::Resign(MonotonicTime now) {
   }
 }
 
-void Election::See(const std::optional<LeaseRecord>& lease, MonotonicTime now) {
-  if (!looked_ || !IsSameWrite(seen_, lease)) unchanged_since_ = now;
-  looked_ = true;
-  seen_ = lease;
-  if (lease) last_transitions_ = lease->transitions;
-}
-
-MonotonicTime Election::MayBeTakenAt() const {
-  if (!seen_) return unchanged_since_ + options_.absent_for();
-  if (seen_->holder == options_.identity) return kAtOnce;
-  if (seen_->holder.empty() && seen_->released) return kAtOnce;
-  return unchanged_since_ + std::max(options_.lease, std::min(seen_->duration, kForeignDurationMax));
-}
-
 // No call of a holder outlasts its right.
 Duration Election::CallTimeout(MonotonicTime now) const {
   const Duration timeout = options_.call_timeout();
   if (!Holds() || resigning_) return timeout;
-  return std::min(timeout, may_act_until_ - now);
+  return std::min(timeout, right_.until() - now);
 }
 
 Duration Election::Jittered(Duration pause) {
@@ -188,7 +166,7 @@ Duration Election::Jittered(Duration pause) {
 // Who never acted is a candidate again.
 void Election::Lose() {
   state_ = state_ == State::kLeading ? State::kLost : State::kStandby;
-  may_act_until_ = MonotonicTime{};
+  right_.Void();
   read_first_ = true;
 }
 

@@ -24,7 +24,9 @@
 #include "base/random.h"
 #include "base/status.h"
 #include "base/time_source.h"
+#include "operator/leadership/election/acting_right.h"
 #include "operator/leadership/election/lease_record.h"
+#include "operator/leadership/election/seen_lease.h"
 
 namespace attune::leadership {
 
@@ -77,15 +79,15 @@ class Election {
   // The right ends now; what Next() asks for from here on gives the Lease back.
   void Resign(MonotonicTime now);
 
-  bool MayAct(MonotonicTime now) const { return state_ == State::kLeading && now < may_act_until_; }
+  bool MayAct(MonotonicTime now) const { return state_ == State::kLeading && !right_.IsOver(now); }
   // In the past when it may not act.
-  MonotonicTime may_act_until() const { return may_act_until_; }
+  MonotonicTime may_act_until() const { return right_.until(); }
   State state() const { return state_; }
   const std::string& identity() const { return options_.identity; }
   // The Lease as it was last seen or written; nothing: none, or not read yet.
-  const std::optional<LeaseRecord>& seen() const { return seen_; }
-  MonotonicTime renewed_at() const { return renewed_at_; }  // before the last successful write was sent
-  int64_t term() const { return last_transitions_; }        // as the Lease counted when there last was one
+  const std::optional<LeaseRecord>& seen() const { return seen_.lease(); }
+  MonotonicTime renewed_at() const { return right_.renewed_at(); }  // before the last successful write was sent
+  int64_t term() const { return seen_.transitions(); }              // as the Lease counted when there last was one
 
  private:
   ElectionAct NextOfStandby(MonotonicTime now);
@@ -94,8 +96,6 @@ class Election {
   ElectionAct Read(MonotonicTime now);
   ElectionAct Write(const LeaseRecord& record, bool begins_term, MonotonicTime now);
   LeaseRecord OwnRecord() const;
-  void See(const std::optional<LeaseRecord>& lease, MonotonicTime now);
-  MonotonicTime MayBeTakenAt() const;
   Duration CallTimeout(MonotonicTime now) const;
   Duration Jittered(Duration pause);
   bool Holds() const { return state_ == State::kHolding || state_ == State::kLeading; }
@@ -106,10 +106,7 @@ class Election {
   State state_ = State::kStandby;
   bool resigning_ = false;
 
-  std::optional<LeaseRecord> seen_;
-  bool looked_ = false;              // `seen_` means something
-  MonotonicTime unchanged_since_{};  // when what `seen_` says was first seen
-  int64_t last_transitions_ = 0;     // of the last Lease that was seen, though it may be gone
+  SeenLease seen_;
   bool read_first_ = true;           // what is in the Lease is not known for certain
   bool outcome_is_unknown_ = false;  // of a write that was sent
   // This process may have created the Lease, or tried to, and has not taken one over since.
@@ -117,10 +114,8 @@ class Election {
   bool takes_over_ = false;  // the write in progress replaces the Lease of another holder
 
   MonotonicTime next_at_{};
-  MonotonicTime sent_at_{};       // the call in progress
-  MonotonicTime may_act_from_{};  // of a holder that waits
-  MonotonicTime may_act_until_{};
-  MonotonicTime renewed_at_{};
+  MonotonicTime sent_at_{};  // the call in progress
+  ActingRight right_;
 };
 
 }  // namespace attune::leadership
