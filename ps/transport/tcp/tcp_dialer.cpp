@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/mutex.h"
 #include "ps/transport/tcp/tcp_socket.h"
 #include "ps/transport/tcp/tcp_state.h"
 
@@ -25,7 +24,7 @@ void TcpState::Connect(NodeId peer, const std::string& to) {
   if (it != dials.end() && it->second.address == to) return;
   if (it != dials.end() && it->second.exchange != nullptr) it->second.exchange->conversation->Cancel();
   dials[peer] = {.address = to};
-  const std::shared_ptr<Peer> known = FindOrAdd(peer);
+  const std::shared_ptr<Peer> known = peers.FindOrAdd(peer);
   if (!known->connected()) DialNow(peer);
 }
 
@@ -34,12 +33,9 @@ void TcpState::Disconnect(NodeId node) {
     if (it->second.exchange != nullptr) it->second.exchange->conversation->Cancel();
     dials.erase(it);
   }
-  const std::shared_ptr<Peer> peer = Find(node);
+  const std::shared_ptr<Peer> peer = peers.Find(node);
   if (peer == nullptr) return;
-  {
-    const MutexLock lock(peers_mutex);
-    peers.erase(node);
-  }
+  peers.Remove(node);
   if (peer->connected()) EndLink(peer, node, Error(StatusCode::kUnavailable, "disconnected by this node"));
 }
 
@@ -82,7 +78,7 @@ void TcpState::SendHandshake(NodeId peer, const std::shared_ptr<HandshakeExchang
   if (const Status status = CheckChallenge(*secret, exchange->hello, exchange->challenge); !status.ok()) {
     return exchange->conversation->Fail(status);
   }
-  const std::shared_ptr<Peer> known = FindOrAdd(peer);
+  const std::shared_ptr<Peer> known = peers.FindOrAdd(peer);
   exchange->connection = RandomSeed() | 1;
   exchange->handshake = MakeHandshake(Identity(), peer, exchange->connection, known->memory());
   ProveHandshake(*secret, exchange->hello, exchange->challenge, exchange->handshake);
@@ -129,7 +125,7 @@ void TcpState::DialFailed(NodeId peer, const HandshakeExchange* exchange, const 
   Dial& dial = it->second;
   dial.exchange = nullptr;
   const Status reason = Annotate(status, "node " + std::to_string(peer.value()) + " at " + dial.address);
-  FindOrAdd(peer)->SetDialError(reason);
+  peers.FindOrAdd(peer)->SetDialError(reason);
   // Who answers there now may be another job that was given the address of a pod that is gone. Only the coordinator
   // knows what became of the peer: until it says so with a map, this node keeps asking.
   const bool refused = status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kAborted;
@@ -161,7 +157,7 @@ void TcpState::DialLater(NodeId peer) {
   dial.backoff = std::min(dial.backoff * 2, kBackoffMax);
   dial.redial = loop.NewTimer();
   dial.redial->SetAt(loop.time().Now() + wait, [this, peer] {
-    const auto known = Find(peer);
+    const auto known = peers.Find(peer);
     if (!stopped && dials.contains(peer) && (known == nullptr || !known->connected())) DialNow(peer);
   });
 }

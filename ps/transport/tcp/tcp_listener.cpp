@@ -17,7 +17,6 @@ namespace {
 
 constexpr uint32_t kTlsHandshakeBytes = 0x03'16;  // how TLS begins: a handshake record of version 3.x
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
-constexpr Duration kStrangersLoggedEvery = std::chrono::seconds(1);
 
 }  // namespace
 
@@ -37,7 +36,7 @@ Status TcpState::Open() {
   }
   loop.Post([state = shared_from_this()] {
     if (state->stopped) return;
-    state->loop.SetParticipant(state.get());
+    state->loop.SetParticipant(&state->rounds);
     state->OpenRendezvous();
     if (!state->listener.valid()) return;
     state->accept_watch =
@@ -133,14 +132,9 @@ void TcpState::Dismiss(uint64_t id) {
 
 // At most a line each second, whatever strangers do.
 void TcpState::LogStranger(const std::string& source, const Status& reason) {
-  const MonotonicTime now = loop.time().Now();
-  if (now < log_strangers_again) {
-    ++strangers_unlogged;
-    return;
+  if (const auto passed_over = strangers_logged.Next(loop.time().Now())) {
+    log::Warn("refused a connection", {{"from", source}, {"reason", reason}, {"not_logged_before", *passed_over}});
   }
-  log_strangers_again = now + kStrangersLoggedEvery;
-  log::Warn("refused a connection",
-            {{"from", source}, {"reason", reason}, {"not_logged_before", std::exchange(strangers_unlogged, 0)}});
 }
 
 void TcpState::Secure(const std::shared_ptr<HandshakeExchange>& exchange, FileDescriptor fd) {
@@ -227,7 +221,7 @@ void TcpState::Answer(const std::shared_ptr<HandshakeExchange>& exchange) {
   }
   const NodeId node(exchange->handshake.node);
   // Nothing is kept of a dialer before its handshake is through.
-  const std::shared_ptr<Peer> peer = Find(node);
+  const std::shared_ptr<Peer> peer = peers.Find(node);
   const bool connected = peer != nullptr && peer->connected();
   const auto dial = dials.find(node);
   const Status chosen = ChooseConnection(exchange->handshake, NodeId(self.load()),

@@ -6,16 +6,13 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
-#include "base/mutex.h"
 #include "base/os/random_seed.h"
 #include "base/random.h"
 #include "ps/transport/security/handshake.h"
@@ -23,7 +20,11 @@
 #include "ps/transport/security/tls.h"
 #include "ps/transport/shared/shared_memory.h"
 #include "ps/transport/tcp/conversation.h"
+#include "ps/transport/tcp/departed_peers.h"
+#include "ps/transport/tcp/link_rounds.h"
+#include "ps/transport/tcp/log_pace.h"
 #include "ps/transport/tcp/peer.h"
+#include "ps/transport/tcp/peer_table.h"
 #include "ps/transport/tcp/pending_handshakes.h"
 #include "ps/transport/tcp/tcp_transport.h"
 
@@ -58,7 +59,7 @@ struct Dial {
 };
 
 // Shared with the handlers on the loop, so that none outlives it.
-struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant {
+struct TcpState : std::enable_shared_from_this<TcpState> {
   TcpState(const TcpOptions& given, EventLoop& on, Transport::Events called)
       : options(given),
         self(given.self.value()),
@@ -66,10 +67,11 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
         events(std::move(called)),
         host{.loop = on,
              .events = events,
-             .flush_at_end_of_turn = [this](const std::shared_ptr<Peer>& peer) { to_flush.push_back(peer); },
+             .flush_at_end_of_turn = [this](const std::shared_ptr<Peer>& peer) { rounds.FlushAtEnd(peer); },
              .on_broken = [this](NodeId peer, const Channel* channel,
                                  const Status& reason) { OnBroken(peer, channel, reason); }},
-        random(given.seed) {}
+        random(given.seed),
+        departed(given.forget_after) {}
 
   Status Open();
   void OpenRendezvous();
@@ -100,23 +102,14 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   void DialAfterBreak(NodeId peer);
 
   HandshakeIdentity Identity() const { return {.self = NodeId(self.load()), .incarnation = incarnation}; }
-  std::shared_ptr<Peer> Find(NodeId node) const;
-  std::shared_ptr<Peer> FindOrAdd(NodeId node);
-  std::vector<std::shared_ptr<Peer>> All() const;
   void AddLink(NodeId node, const std::shared_ptr<HandshakeExchange>& exchange, bool dialed);
   void EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason);
   void OnBroken(NodeId node, const Channel* channel, const Status& reason);
   void ForgetLater(NodeId node);
-  void ForgetLeft();
-  void ForgetOldest();
+  void ForgetDue();
+  void Forget(const DepartedPeers::Departure& departure);
   bool RoomForAnother();
-  void RefreshPolled();
   void Stop();
-
-  bool Poll() override;
-  bool PrepareSleep() override;
-  void Awake() override;
-  void EndTurn() override;
 
   const TcpOptions options;
   const uint64_t incarnation = RandomSeed() | 1;
@@ -127,6 +120,7 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   std::string address;
   std::unique_ptr<TlsContext> tls;
   std::optional<JobSecret> secret;  // set by Open
+  PeerTable peers{host};
 
   // Of the loop.
   FileDescriptor listener;
@@ -141,16 +135,11 @@ struct TcpState : std::enable_shared_from_this<TcpState>, EventLoop::Participant
   uint64_t last_exchange = 0;
   std::unordered_map<uint64_t, std::shared_ptr<HandshakeExchange>> accepting;
   PendingHandshakes pending{TcpTransport::kStrangersPerSourceMax, TcpTransport::kStrangersMax};
-  MonotonicTime log_strangers_again{};
-  uint64_t strangers_unlogged = 0;
-  std::deque<std::pair<MonotonicTime, NodeId>> left;  // peers that this node does not dial, and when their links ended
+  LogPace strangers_logged{std::chrono::seconds(1)};
+  DepartedPeers departed;
   std::unique_ptr<EventLoop::Timer> forget_timer;
-  std::vector<std::shared_ptr<Peer>> to_flush;
-  std::vector<std::shared_ptr<Peer>> polled;  // through shared memory
+  LinkRounds rounds;
   bool stopped = false;
-
-  mutable Mutex peers_mutex;
-  std::unordered_map<NodeId, std::shared_ptr<Peer>> peers ABSL_GUARDED_BY(peers_mutex);
 };
 
 }  // namespace attune::ps

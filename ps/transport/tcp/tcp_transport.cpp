@@ -5,37 +5,15 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/mutex.h"
 #include "ps/transport/frame.h"
 #include "ps/transport/tcp/tcp_socket.h"
 #include "ps/transport/tcp/tcp_state.h"
 
 namespace attune::ps {
 
-std::shared_ptr<Peer> TcpState::Find(NodeId node) const {
-  const MutexLock lock(peers_mutex);
-  const auto it = peers.find(node);
-  return it == peers.end() ? nullptr : it->second;
-}
-
-std::shared_ptr<Peer> TcpState::FindOrAdd(NodeId node) {
-  const MutexLock lock(peers_mutex);
-  std::shared_ptr<Peer>& peer = peers[node];
-  if (peer == nullptr) peer = std::make_shared<Peer>(node, host);
-  return peer;
-}
-
-std::vector<std::shared_ptr<Peer>> TcpState::All() const {
-  const MutexLock lock(peers_mutex);
-  std::vector<std::shared_ptr<Peer>> all;
-  all.reserve(peers.size());
-  for (const auto& [node, peer] : peers) all.push_back(peer);
-  return all;
-}
-
 void TcpState::AddLink(NodeId node, const std::shared_ptr<HandshakeExchange>& exchange, bool dialed) {
   if (stopped) return;
-  const std::shared_ptr<Peer> peer = FindOrAdd(node);
+  const std::shared_ptr<Peer> peer = peers.FindOrAdd(node);
   if (peer->connected()) {
     EndLink(peer, node, Error(StatusCode::kUnavailable, "replaced by a newer connection of the same node"));
   }
@@ -62,14 +40,14 @@ void TcpState::AddLink(NodeId node, const std::shared_ptr<HandshakeExchange>& ex
     channel = NewStreamChannel(peer, std::move(stream));
   }
   peer->Attach(channel);
-  RefreshPolled();
+  rounds.SetPeers(peers.All());
   events.on_connected(node);
   channel->Start();
 }
 
 void TcpState::EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Status& reason) {
   peer->Detach();
-  RefreshPolled();
+  rounds.SetPeers(peers.All());
   if (!dials.contains(node)) ForgetLater(node);
   events.on_disconnected(node, reason);
 }
@@ -77,84 +55,44 @@ void TcpState::EndLink(const std::shared_ptr<Peer>& peer, NodeId node, const Sta
 // --- links of nodes that do not come back
 
 void TcpState::ForgetLater(NodeId node) {
-  left.emplace_back(loop.time().Now(), node);
-  if (left.size() == 1) ForgetLeft();
+  const bool is_first = departed.empty();
+  departed.Add(node, loop.time().Now());
+  if (is_first) ForgetDue();
 }
 
-// Entries of links that are back, and were perhaps broken again, find a connection or a later entry.
-void TcpState::ForgetLeft() {
-  const MonotonicTime now = loop.time().Now();
-  while (!left.empty() && now >= left.front().first + options.forget_after) {
-    ForgetOldest();
-  }
-  if (left.empty()) return;
+void TcpState::ForgetDue() {
+  while (const auto departure = departed.TakeDue(loop.time().Now())) Forget(*departure);
+  if (departed.empty()) return;
   if (forget_timer == nullptr) forget_timer = loop.NewTimer();
-  forget_timer->SetAt(left.front().first + options.forget_after, [this] { ForgetLeft(); });
+  forget_timer->SetAt(departed.due_at(), [this] { ForgetDue(); });
 }
 
-void TcpState::ForgetOldest() {
-  const auto [since, node] = left.front();
-  left.pop_front();
-  const std::shared_ptr<Peer> peer = Find(node);
-  if (peer == nullptr || peer->connected() || peer->ended_at() > since || dials.contains(node)) return;
-  const MutexLock lock(peers_mutex);
-  peers.erase(node);
+// A link that is back, and was perhaps broken again, has a connection or a later departure.
+void TcpState::Forget(const DepartedPeers::Departure& departure) {
+  const std::shared_ptr<Peer> peer = peers.Find(departure.node);
+  if (peer == nullptr || peer->connected() || peer->ended_at() > departure.at || dials.contains(departure.node)) return;
+  peers.Remove(departure.node);
 }
 
 bool TcpState::RoomForAnother() {
-  const auto links = [this] {
-    const MutexLock lock(peers_mutex);
-    return peers.size();
-  };
-  while (accepting.size() + links() >= TcpTransport::kLinksMax && !left.empty()) ForgetOldest();
-  return accepting.size() + links() < TcpTransport::kLinksMax;
+  while (accepting.size() + peers.size() >= TcpTransport::kLinksMax) {
+    const auto departure = departed.TakeOldest();
+    if (!departure) return false;
+    Forget(*departure);
+  }
+  return true;
 }
 
 void TcpState::OnBroken(NodeId node, const Channel* channel, const Status& reason) {
-  const std::shared_ptr<Peer> peer = Find(node);
+  const std::shared_ptr<Peer> peer = peers.Find(node);
   if (stopped || peer == nullptr || peer->channel() != channel) return;
   EndLink(peer, node, reason);
   if (dials.contains(node)) DialAfterBreak(node);
 }
 
-void TcpState::RefreshPolled() {
-  polled.clear();
-  for (const std::shared_ptr<Peer>& peer : All()) {
-    if (peer->connected() && peer->channel()->path() == LinkCounters::kSharedMemory) polled.push_back(peer);
-  }
-}
-
-bool TcpState::Poll() {
-  bool any = false;
-  // By place: handlers may change the list.
-  for (size_t i = 0; i < polled.size(); ++i) {
-    const std::shared_ptr<Peer> peer = polled[i];
-    if (peer->connected()) any = peer->channel()->Poll() || any;
-  }
-  return any;
-}
-
-bool TcpState::PrepareSleep() {
-  EndTurn();
-  bool quiet = true;
-  for (const std::shared_ptr<Peer>& peer : polled) quiet = peer->channel()->PrepareSleep() && quiet;
-  return quiet;
-}
-
-void TcpState::Awake() {
-  for (const std::shared_ptr<Peer>& peer : polled) peer->channel()->Awake();
-}
-
-void TcpState::EndTurn() {
-  if (to_flush.empty()) return;
-  std::vector<std::shared_ptr<Peer>> now;
-  now.swap(to_flush);
-  for (const std::shared_ptr<Peer>& peer : now) peer->Flush();
-}
-
 void TcpState::Stop() {
   if (std::exchange(stopped, true)) return;
-  EndTurn();
+  rounds.EndTurn();
   loop.SetParticipant(nullptr);
   accept_watch.reset();
   accept_again.reset();
@@ -167,10 +105,9 @@ void TcpState::Stop() {
   }
   dials.clear();
   for (const auto& [id, exchange] : std::exchange(accepting, {})) exchange->conversation->Cancel();
-  polled.clear();
-  for (const std::shared_ptr<Peer>& peer : All()) peer->Detach();
-  const MutexLock lock(peers_mutex);
-  peers.clear();
+  rounds.SetPeers({});
+  for (const std::shared_ptr<Peer>& peer : peers.All()) peer->Detach();
+  peers.Clear();
 }
 
 namespace {
@@ -213,26 +150,26 @@ class Tcp final : public TcpTransport {
     ASSIGN_OR_RETURN(OutgoingFrame frame, EncodeFrame(message));
     frame.header.core_sequence = link.sequence;
     frame.header.core_delivered = link.delivered;
-    const std::shared_ptr<Peer> peer = state_->Find(to);
+    const std::shared_ptr<Peer> peer = state_->peers.Find(to);
     if (peer == nullptr) return Error(StatusCode::kUnavailable, "no link to node " + std::to_string(to.value()));
     return peer->Send(std::move(frame));
   }
   std::shared_ptr<void> Reserve(NodeId to, size_t bytes) override {
-    const std::shared_ptr<Peer> peer = state_->Find(to);
+    const std::shared_ptr<Peer> peer = state_->peers.Find(to);
     return peer == nullptr ? nullptr : peer->Reserve(bytes);
   }
   void Unplace(std::span<const float> rows) override {
-    for (const std::shared_ptr<Peer>& peer : state_->All()) peer->Unplace(rows);
+    for (const std::shared_ptr<Peer>& peer : state_->peers.All()) peer->Unplace(rows);
   }
 
   Counters counters() const override {
     uint32_t connections = 0;
-    for (const std::shared_ptr<Peer>& peer : state_->All()) connections += peer->counters().connected ? 1 : 0;
+    for (const std::shared_ptr<Peer>& peer : state_->peers.All()) connections += peer->counters().connected ? 1 : 0;
     return {state_->host.bytes_sent, state_->host.bytes_received, connections};
   }
   std::vector<LinkCounters> links(size_t links_max) const override {
     std::vector<LinkCounters> links;
-    for (const std::shared_ptr<Peer>& peer : state_->All()) links.push_back(peer->counters());
+    for (const std::shared_ptr<Peer>& peer : state_->peers.All()) links.push_back(peer->counters());
     const auto traffic = [](const LinkCounters& link) { return link.bytes_sent + link.bytes_received; };
     std::ranges::sort(links, std::greater<>(), traffic);
     links.resize(std::min(links.size(), links_max));
