@@ -14,7 +14,7 @@
 #include "sidecar/inbox.h"
 #include "sidecar/operator_stream.h"
 #include "sidecar/process_socket.h"
-#include "sidecar/relay.h"
+#include "sidecar/relay/relay.h"
 #include "sidecar/shared_metrics.h"
 #include "sidecar/usage_meter.h"
 

@@ -9,7 +9,7 @@
 #include "base/mutex.h"
 #include "base/os/file_descriptor.h"
 #include "base/status.h"
-#include "sidecar/relay.h"
+#include "sidecar/relay/relay.h"
 
 namespace attune::sidecar {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "attune/v1/telemetry.pb.h"
-#include "sidecar/relay.h"
+#include "sidecar/relay/relay.h"
 
 namespace attune::sidecar {
 

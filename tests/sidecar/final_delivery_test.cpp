@@ -1,4 +1,4 @@
-#include "sidecar/final_delivery.h"
+#include "sidecar/relay/final_delivery.h"
 
 #include <gtest/gtest.h>
 

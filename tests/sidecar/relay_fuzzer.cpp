@@ -1,8 +1,8 @@
-// The sidecar between a process and an operator that say anything, in any order: its promises hold (sidecar/relay.h),
+// The sidecar between a process and an operator that say anything, in any order: its promises hold (relay/relay.h),
 // and bytes on the socket are frames or an error.
 #include "base/check.h"
 #include "base/framing.h"
-#include "sidecar/relay.h"
+#include "sidecar/relay/relay.h"
 #include "tests/fuzz/fuzz_driver.h"
 #include "tests/fuzz/random_message.h"
 

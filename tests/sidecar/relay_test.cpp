@@ -1,4 +1,4 @@
-#include "sidecar/relay.h"
+#include "sidecar/relay/relay.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "sidecar/report_buffer.h"
+#include "sidecar/relay/report_buffer.h"
 
 #include <gtest/gtest.h>
 

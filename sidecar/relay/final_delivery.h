@@ -1,5 +1,5 @@
-// The final report of the training process. It is sent once on every stream until one has ended cleanly after it, for the
-// operator ends its side cleanly only after it has read ours to the end. Pure; not thread-safe.
+// The final report of the training process. It is sent once on every stream until one has ended cleanly after it,
+// for the operator ends its side cleanly only after it has read ours to the end. Pure; not thread-safe.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,5 @@
-// When a stream to the operator is tried again. Waits double from one failure to the next; after a stream that lasted the
-// first one is short. Pure; not thread-safe.
+// When a stream to the operator is tried again. Waits double from one failure to the next; after a stream that lasted
+// the first one is short. Pure; not thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "sidecar/open_directives.h"
+#include "sidecar/relay/open_directives.h"
 
 #include <utility>
 

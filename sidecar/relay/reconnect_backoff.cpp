@@ -1,4 +1,4 @@
-#include "sidecar/reconnect_backoff.h"
+#include "sidecar/relay/reconnect_backoff.h"
 
 #include <algorithm>
 

@@ -20,8 +20,8 @@ class ReportBuffer {
 
   // As the operator asks; until then every report counts.
   void SetInterval(Duration interval) { interval_ = interval; }
-  // One that comes sooner than the operator wants one is held back, and gives way to the next. What a coordinator says of
-  // its right to act is not held back.
+  // One that comes sooner than the operator wants one is held back, and gives way to the next. What a coordinator says
+  // of its right to act is not held back.
   void Add(v1::PodReport report, MonotonicTime now);
   // What was held back counts after all: no newer one will come.
   void FlushHeld();

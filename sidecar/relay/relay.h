@@ -24,10 +24,10 @@
 #include "attune/v1/telemetry.pb.h"
 #include "base/status.h"
 #include "base/time_source.h"
-#include "sidecar/final_delivery.h"
-#include "sidecar/open_directives.h"
-#include "sidecar/reconnect_backoff.h"
-#include "sidecar/report_buffer.h"
+#include "sidecar/relay/final_delivery.h"
+#include "sidecar/relay/open_directives.h"
+#include "sidecar/relay/reconnect_backoff.h"
+#include "sidecar/relay/report_buffer.h"
 
 namespace attune::sidecar {
 
