@@ -45,7 +45,7 @@ build: packages  ## configure and compile everything, tests and benchmarks inclu
 	cmake --build --preset $(PRESET) -j$(JOBS)
 
 install: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
-install: programs  ## programs and the package for worker programs below PREFIX (default /usr/local)
+install: programs  ## programs, man pages and the package for worker programs below PREFIX (default /usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 debug:  ## build without optimization, with full debug information

@@ -119,6 +119,13 @@ class ReleaseTest(WithDirectory):
                 self.assertIn(f".SH {section}\n", page.read_text(), page.name)
         self.assertIn("workers=N, servers=N", run("groff", "-man", "-Tascii", self.place / "man/attune-scale.1").stdout)
 
+    def test_an_installation_has_the_man_pages(self):
+        self.expect_ok(run("cmake", "--install", PROGRAMS.parent, "--prefix", self.place, "--component", "manual"))
+        installed = {page.name for page in (self.place / "share/man/man1").iterdir()}
+        self.expect_ok(run("scripts/man-pages", PROGRAMS, self.place / "man"))
+        self.assertEqual(installed, {page.name for page in (self.place / "man").iterdir()})
+        self.assertIn("attune-scale.1", installed)
+
     def test_another_version_is_refused(self):
         for version, words in (("9.9.9", f"is {VERSION}"), ("v1", "x.y.z"), ("", "x.y.z")):
             done, out = self.release("refused", "chart", version=version)
