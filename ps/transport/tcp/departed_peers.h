@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/time_source.h"
-#include "ps/core/protocol/ids.h"
+#include "ps/transport/transport.h"
 
 namespace attune::ps {
 
