@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <mutex>
 #include <set>
 
@@ -226,7 +225,7 @@ Status SlabTableStore<kConcurrent>::ReserveRows(std::span<const Key> keys, const
                                                      std::to_string(absent) + " more, among " + RangeOf(keys) +
                                                      ", are refused. Raise rows_max or start more servers");
   }
-  const uint64_t slots_needed = slots_end_ + absent - std::min(absent, free_count_);
+  const uint64_t slots_needed = free_slots_.EndWith(absent);
   const uint64_t bytes = slabs_.BytesToReserve(slots_needed) + absent * kIndexBytesPerRow;
   if (budget_ != nullptr && !budget_->HasRoomFor(bytes)) {
     return NoMemory(keys, std::to_string(budget_->used() >> 20) + " of the " + std::to_string(budget_->limit() >> 20) +
@@ -237,14 +236,9 @@ Status SlabTableStore<kConcurrent>::ReserveRows(std::span<const Key> keys, const
 
 template <bool kConcurrent>
 uint32_t SlabTableStore<kConcurrent>::AddRow(Key key, uint64_t hash, RowVersion version) {
-  const uint32_t slot = free_count_ > 0 ? free_head_ : slots_end_;
+  const uint32_t slot = free_slots_.next();
   if (!index_.Insert(key, hash, slot)) return RowIndex::kAbsent;
-  if (free_count_ > 0) {
-    std::memcpy(&free_head_, slabs_.Row(slot), sizeof free_head_);
-    --free_count_;
-  } else {
-    ++slots_end_;
-  }
+  free_slots_.TakeNext(slabs_);
   SideRecord& side = slabs_.Side(slot);
   side = {};
   side.set_version(version);
@@ -267,9 +261,7 @@ bool SlabTableStore<kConcurrent>::EraseRow(Key key) {
   BeforeChange(key, slot, side);
   if ((side.flags & kChanged) != 0) rows_changed_.fetch_sub(1, std::memory_order_relaxed);
   index_.Erase(key, hash);
-  std::memcpy(slabs_.Row(slot), &free_head_, sizeof free_head_);
-  free_head_ = slot;
-  ++free_count_;
+  free_slots_.Free(slot, slabs_);
   row_count_.fetch_sub(1, std::memory_order_relaxed);
   return true;
 }

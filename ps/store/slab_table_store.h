@@ -12,6 +12,7 @@
 
 #include "ps/store/formulas/initializer.h"
 #include "ps/store/formulas/optimizer.h"
+#include "ps/store/free_slots.h"
 #include "ps/store/memory_budget.h"
 #include "ps/store/row_index.h"
 #include "ps/store/row_layout.h"
@@ -96,9 +97,7 @@ class SlabTableStore final : public TableStore {
   RowSlabs slabs_;
   RowIndex index_;
   std::atomic<uint64_t> row_count_{0};
-  uint32_t slots_end_ = 0;   // this and higher slots have never been used
-  uint64_t free_count_ = 0;  // slots of erased rows: a list through the rows themselves
-  uint32_t free_head_ = RowIndex::kAbsent;
+  FreeSlots free_slots_;
   uint64_t accounted_bytes_ = 0;
 
   Snapshot snapshot_;

@@ -1,5 +1,5 @@
-// For how long the holder of a Lease may act: from when its waiting is over, until some time after the moment before its
-// last successful write was sent. Times are of the holder's own monotonic clock.
+// For how long the holder of a Lease may act: from when its waiting is over, until some time after the moment before
+// its last successful write was sent. Times are of the holder's own monotonic clock.
 //
 // Pure; not thread-safe. A new one has ended long ago.
 #pragma once

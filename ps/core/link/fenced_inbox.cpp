@@ -1,6 +1,6 @@
 #include "ps/core/link/fenced_inbox.h"
 
-#include "ps/core/link/link.h"
+#include "ps/core/link/message_bytes.h"
 
 namespace attune::ps {
 

@@ -6,36 +6,6 @@
 #include "base/random.h"
 
 namespace attune::ps {
-namespace {
-
-constexpr size_t kMessageBytes = 256;  // of a message without its arrays
-
-size_t BytesOfRows(const RowBatch& rows) {
-  return rows.keys.size() * (sizeof(Key) + sizeof(RowVersion) + sizeof(uint16_t)) + rows.values.size() * sizeof(float);
-}
-size_t BytesOfCopy(const Replicate& replicate) {
-  return replicate.keys.size() * (sizeof(Key) + sizeof(RowVersion)) + replicate.gradients.size() * sizeof(float);
-}
-
-}  // namespace
-
-size_t BytesOf(const Message& message) {
-  return std::visit(
-      [](const auto& body) {
-        size_t bytes = kMessageBytes;
-        if constexpr (requires { body.keys; }) bytes += body.keys.size() * sizeof(Key);
-        if constexpr (requires { body.gradients; }) bytes += body.gradients.size() * sizeof(float);
-        if constexpr (requires { body.rows.values; }) bytes += BytesOfRows(body.rows);
-        if constexpr (requires { body.records.records; }) bytes += body.records.records.size() * sizeof(FilterRecord);
-        if constexpr (requires { body.entries.owners; }) {
-          bytes += body.entries.keys.size() * (sizeof(Key) + sizeof(NodeId) + sizeof(uint16_t));
-        }
-        if constexpr (requires { body.replicate; }) bytes += BytesOfCopy(body.replicate);
-        return bytes;
-      },
-      message);
-}
-
 std::optional<Link::Repeatable> Link::AsRepeatable(const Message& message) {
   const auto of = [&](const auto& body, NodeId node, uint64_t number) -> std::optional<Repeatable> {
     uint64_t keys = body.keys.size();
@@ -54,67 +24,53 @@ std::optional<Link::Repeatable> Link::AsRepeatable(const Message& message) {
 }
 
 void Link::SendFrame(uint64_t sequence, std::vector<LinkFrame>& out) {
-  out.push_back({.link = {.sequence = sequence, .delivered = delivered_},
-                 .message = queue_[static_cast<size_t>(sequence - first_queued_)]});
+  out.push_back({.link = {.sequence = sequence, .delivered = delivered_}, .message = queue_.At(sequence)});
   reported_ = delivered_;
   acknowledge_at_ = kNever;
 }
 
 void Link::FillWindow(MonotonicTime now, std::vector<LinkFrame>& out) {
   if (!connected_) return;
-  const uint64_t end = first_queued_ + std::min<uint64_t>(queue_.size(), options_.window);
+  const uint64_t end = queue_.first() + std::min<uint64_t>(queue_.size(), options_.window);
   for (; next_to_send_ < end; ++next_to_send_) {
-    const size_t bytes = bytes_[static_cast<size_t>(next_to_send_ - first_queued_)];
+    const size_t bytes = queue_.BytesAt(next_to_send_);
     if (bytes_under_way_ > 0 && bytes_under_way_ + bytes > options_.window_bytes) break;
     bytes_under_way_ += bytes;
     if (!unsent_.empty()) {
-      const auto repeatable = AsRepeatable(queue_[static_cast<size_t>(next_to_send_ - first_queued_)]);
+      const auto repeatable = AsRepeatable(queue_.At(next_to_send_));
       if (repeatable) unsent_.erase(*repeatable);
     }
     SendFrame(next_to_send_, out);
   }
-  if (resend_at_ == kNever && next_to_send_ > first_queued_) resend_at_ = now + resend_after_;
+  if (resend_at_ == kNever && next_to_send_ > queue_.first()) resend_at_ = now + resend_after_;
 }
 
 void Link::Send(Message message, MonotonicTime now, std::vector<LinkFrame>& out) {
-  const bool others_wait = !connected_ || next_to_send_ < first_queued_ + queue_.size();
+  const bool others_wait = !connected_ || next_to_send_ < queue_.end();
   if (others_wait) {
     if (const auto repeatable = AsRepeatable(message)) {
-      const uint64_t last = first_queued_ + queue_.size();
+      const uint64_t last = queue_.end();
       const auto [waiting, is_new] = unsent_.try_emplace(*repeatable, last);
       if (!is_new && waiting->second >= next_to_send_) {
-        if (std::holds_alternative<Pull>(message)) Replace(waiting->second, std::move(message));
+        if (std::holds_alternative<Pull>(message)) queue_.Replace(waiting->second, std::move(message));
         return;
       }
       waiting->second = last;  // nothing waits: a peer may acknowledge what was never sent
     }
   }
-  bytes_.push_back(BytesOf(message));
-  queued_bytes_ += bytes_.back();
-  queue_.push_back(std::move(message));
+  queue_.Append(std::move(message));
   FillWindow(now, out);
 }
 
-void Link::Replace(uint64_t sequence, Message message) {
-  const auto place = static_cast<size_t>(sequence - first_queued_);
-  queued_bytes_ -= bytes_[place];
-  bytes_[place] = BytesOf(message);
-  queued_bytes_ += bytes_[place];
-  queue_[place] = std::move(message);
-}
-
 void Link::Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out) {
-  const uint64_t last = first_queued_ + queue_.size() - 1;
-  if (options_.mutations.acknowledge_last_sent && next_to_send_ > first_queued_) up_to = next_to_send_ - 1;
-  up_to = std::min(up_to, last);
-  if (up_to < first_queued_) return;
-  for (; first_queued_ <= up_to; ++first_queued_) {
-    if (first_queued_ < next_to_send_) bytes_under_way_ -= bytes_.front();
-    queued_bytes_ -= bytes_.front();
-    bytes_.pop_front();
-    queue_.pop_front();
+  if (options_.mutations.acknowledge_last_sent && next_to_send_ > queue_.first()) up_to = next_to_send_ - 1;
+  up_to = std::min(up_to, queue_.end() - 1);
+  if (up_to < queue_.first()) return;
+  while (queue_.first() <= up_to) {
+    if (queue_.first() < next_to_send_) bytes_under_way_ -= queue_.BytesAt(queue_.first());
+    queue_.RemoveFirst();
   }
-  next_to_send_ = std::max(next_to_send_, first_queued_);
+  next_to_send_ = std::max(next_to_send_, queue_.first());
   resend_at_ = kNever;
   resend_after_ = options_.resend_after;
   FillWindow(now, out);
@@ -128,14 +84,9 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
   if (next || (options_.mutations.accept_gaps && sequence > delivered_) || options_.mutations.no_filter) {
     delivered_ = std::max(delivered_, sequence);
     delivered.push_back(std::move(frame.message));
-    for (auto it = ahead_.begin(); it != ahead_.end() && it->first <= delivered_ + 1; it = ahead_.erase(it)) {
-      ahead_bytes_ -= BytesOf(it->second);
-      if (it->first <= delivered_) continue;
-      delivered_ = it->first;
-      delivered.push_back(std::move(it->second));
-    }
+    delivered_ = early_.TakeAfter(delivered_, delivered);
   } else if (sequence > delivered_) {
-    KeepAhead(sequence, std::move(frame.message));
+    early_.Keep(sequence, std::move(frame.message));
   } else {
     reported_ = std::min(reported_, delivered_ - 1);  // it did not hear that this arrived
   }
@@ -149,16 +100,9 @@ void Link::Receive(LinkFrame frame, MonotonicTime now, std::vector<Message>& del
   }
 }
 
-// What finds no room comes again.
-void Link::KeepAhead(uint64_t sequence, Message message) {
-  const size_t bytes = BytesOf(message);
-  if (ahead_.size() >= options_.ahead_max || ahead_bytes_ + bytes > options_.ahead_bytes_max) return;
-  if (ahead_.try_emplace(sequence, std::move(message)).second) ahead_bytes_ += bytes;
-}
-
 void Link::SendAllAgain() {
-  resent_ += next_to_send_ - first_queued_;
-  next_to_send_ = first_queued_;
+  resent_ += next_to_send_ - queue_.first();
+  next_to_send_ = queue_.first();
   bytes_under_way_ = 0;
   resend_at_ = kNever;
 }

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "base/time_source.h"
+#include "ps/core/link/early_frames.h"
+#include "ps/core/link/numbered_queue.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
@@ -49,13 +51,13 @@ inline LinkOptions WithMutations(LinkOptions options, LinkMutations mutations) {
   return options;
 }
 
-// About what it takes in memory and on a connection.
-size_t BytesOf(const Message& message);
-
 // Both directions between this node and one peer.
 class Link {
  public:
-  explicit Link(LinkOptions options = {}) : options_(options), resend_after_(options.resend_after) {}
+  explicit Link(LinkOptions options = {})
+      : options_(options),
+        resend_after_(options.resend_after),
+        early_({.frames_max = options.ahead_max, .bytes_max = options.ahead_bytes_max}) {}
 
   // Takes nothing when a push or Localize, or the question whether a copy contains a push, waits here already: it is
   // asked again. A pull takes the place of the one that waits: it names fewer pushes to wait for, and what it does not
@@ -72,14 +74,14 @@ class Link {
 
   bool connected() const { return connected_; }
   size_t queued() const { return queue_.size(); }  // in flight or waiting
-  size_t queued_bytes() const { return queued_bytes_; }
+  size_t queued_bytes() const { return queue_.bytes(); }
   size_t bytes_under_way() const { return bytes_under_way_; }
   bool overfull() const { return queue_.size() > options_.queue_max; }
   uint64_t delivered() const { return delivered_; }
   uint64_t resent() const { return resent_; }
   // What the peer may not have yet: the first has this number, the others follow. For checkers.
-  uint64_t first_queued() const { return first_queued_; }
-  const std::deque<Message>& queue() const { return queue_; }
+  uint64_t first_queued() const { return queue_.first(); }
+  const std::deque<Message>& queue() const { return queue_.messages(); }
 
  private:
   // Kind of message and its origin's number for it; table and keys, for a push may be cut in other pieces each time;
@@ -87,29 +89,23 @@ class Link {
   using Repeatable = std::tuple<size_t, NodeId, uint64_t, TableId, uint64_t, MapVersion>;
   static std::optional<Repeatable> AsRepeatable(const Message& message);
   void SendFrame(uint64_t sequence, std::vector<LinkFrame>& out);
-  void Replace(uint64_t sequence, Message message);
   void SendAllAgain();
-  void KeepAhead(uint64_t sequence, Message message);
   void FillWindow(MonotonicTime now, std::vector<LinkFrame>& out);
   void Acknowledged(uint64_t up_to, MonotonicTime now, std::vector<LinkFrame>& out);
 
   LinkOptions options_;
   bool connected_ = false;
   // Sending.
-  std::deque<Message> queue_;  // numbers first_queued_, ...; kept until acknowledged
-  uint64_t first_queued_ = 1;
-  std::deque<size_t> bytes_;  // of each
-  size_t queued_bytes_ = 0;
+  NumberedQueue queue_;                    // kept until acknowledged
   uint64_t next_to_send_ = 1;              // first not sent on this connection
   std::map<Repeatable, uint64_t> unsent_;  // queued behind others and never sent yet, with their numbers
-  size_t bytes_under_way_ = 0;             // of first_queued_ .. next_to_send_ - 1
+  size_t bytes_under_way_ = 0;             // of what is in flight
   MonotonicTime resend_at_ = kNever;
   Duration resend_after_{};  // grows while there is no news
   uint64_t resent_ = 0;
   // Receiving.
   uint64_t delivered_ = 0;
-  std::map<uint64_t, Message> ahead_;
-  size_t ahead_bytes_ = 0;
+  EarlyFrames early_;
   uint64_t reported_ = 0;  // delivered_ as last confirmed to the peer
   MonotonicTime acknowledge_at_ = kNever;
 };

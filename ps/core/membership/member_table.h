@@ -106,8 +106,8 @@ class MemberTable {
   // Returns the time that is forgiven all members: while no other member at all is heard it is this process that is cut
   // off, or its machine that starves, and those that come back a moment later than the first have been no more silent
   // than that one. Each such gap counts as `pause_tolerance` of silence, for where only a worker that comes and goes is
-  // heard now and then there is a gap before each time, and one that has died would never be lost. `is_host`: the server
-  // that the coordinator runs in, which it always hears.
+  // heard now and then there is a gap before each time, and one that has died would never be lost. `is_host`: the
+  // server that the coordinator runs in, which it always hears.
   Duration NoteHeard(MemberState& member, bool is_host, MonotonicTime now);
   // What no member could have said, or this process could not have heard, for so long is no evidence against any
   // member.

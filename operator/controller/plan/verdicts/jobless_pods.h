@@ -1,5 +1,5 @@
-// Pods that work for no job any more: its object is gone or going, it has begun another attempt, or another job has taken
-// its name.
+// Pods that work for no job any more: its object is gone or going, it has begun another attempt, or another job has
+// taken its name.
 #pragma once
 
 #include <string>

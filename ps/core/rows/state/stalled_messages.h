@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "ps/core/link/link.h"
+#include "ps/core/link/message_bytes.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
 
