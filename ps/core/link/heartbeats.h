@@ -2,6 +2,7 @@
 // give (liveness_lease.h). Pure. Externally synchronized.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/pause_watch.h"
@@ -18,10 +19,13 @@ class Heartbeats {
   uint64_t TakeNumber() { return ++number_; }
   // One is being sent, or cannot be for want of a connection: when to try again.
   MonotonicTime Schedule(MonotonicTime now) { return next_ = now + interval_; }
+  // Somebody waits for the next one: no later than a fifth of the interval from now.
+  void Hasten(MonotonicTime now) { next_ = std::min(next_, now + interval_ / 5); }
   // The one with the last number has been sent.
   void Sent(MonotonicTime now) { lease_.Sent(number_, now); }
   void Answered(uint64_t number, Duration liveness) { lease_.Answered(number, liveness); }
 
+  uint64_t number() const { return number_; }  // the last one taken; 0: none
   bool Due(MonotonicTime now) const { return now >= next_; }
   MonotonicTime next() const { return next_; }  // kNever before the first
   // For how long this process has stood still, by when it should have sent one.

@@ -1,4 +1,4 @@
-// Which coordinator a worker obeys: the one of the highest term that it knows of, from the coordinator itself or from a
+// Which coordinator a node obeys: the one of the highest term that it knows of, from the coordinator itself or from a
 // notice of a server (coordinator_notices.h; docs/protocol.md#another-coordinator). Pure. Externally synchronized.
 #pragma once
 
@@ -30,12 +30,17 @@ class CoordinatorTerm {
   }
   // Where to join from now on, when the notice names a later coordinator and its sender has a say in it.
   std::optional<CoordinatorPlace> Follow(NodeId from, const CoordinatorAt& notice, const ShardMap& map) {
-    if (notice.term <= term_) return std::nullopt;
+    return notice.term <= term_ ? std::nullopt : Accept(from, notice, map);
+  }
+  // The same of any notice.
+  std::optional<CoordinatorPlace> Accept(NodeId from, const CoordinatorAt& notice, const ShardMap& map) {
     const std::optional<std::string> address = notices_.Check(from, notice, map, term_);
     if (!address) return std::nullopt;
     term_ = notice.term;
     return CoordinatorPlace{.term = notice.term, .address = CoordinatorAddress(*address, notice.port)};
   }
+  // The coordinator of this term is in this process: nobody has to be believed.
+  void Raise(uint32_t term) { term_ = std::max(term_, term); }
   // Notices that came before a map in which they count.
   std::vector<std::pair<NodeId, CoordinatorAt>> TakeEarly() { return notices_.TakeEarly(); }
 

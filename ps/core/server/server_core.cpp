@@ -1,24 +1,11 @@
 #include "ps/core/server/server_core.h"
 
 #include <algorithm>
+#include <string>
+#include <type_traits>
 #include <utility>
 
 namespace attune::ps {
-
-void ServerOutputs::Clear() {
-  send.clear();
-  connect.clear();
-  disconnect.clear();
-  load.clear();
-  restore.clear();
-  rows_restored = rows_begun_anew = 0;
-  write_snapshot.reset();
-  call_off_snapshot = false;
-  coordinator.reset();
-  rejected.clear();
-  finished = false;
-  lost.reset();
-}
 
 namespace {
 
@@ -31,13 +18,46 @@ RowOptions OptionsOfRows(const ServerOptions& options) {
   return rows;
 }
 
+// What it says of itself whenever it joins.
+Join Introduction(const ServerOptions& options) {
+  return {.incarnation = options.incarnation,
+          .job_uid = options.job_uid,
+          .role = Role::kServer,
+          .index = options.index,
+          .address = options.address,
+          .machine = options.machine};
+}
+
+void Send(NodeId to, Message message, ServerOutputs& out) {
+  out.send.push_back({.to = to, .message = std::move(message)});
+}
+void SendToCoordinator(Message message, ServerOutputs& out) { Send(kCoordinator, std::move(message), out); }
+
+// Where the coordinator is, to every peer.
+void PassOn(const CoordinatorAt* notice, const ServerPeers& peers, ServerOutputs& out) {
+  if (notice == nullptr) return;
+  for (const NodeId peer : peers.connected()) Send(peer, *notice, out);
+}
+
+// OK: the server ends with success.
+void End(Status status, ServerOutputs& out) {
+  if (status.ok()) {
+    out.finished = true;
+  } else {
+    out.lost = std::move(status);
+  }
+}
+
 }  // namespace
 
 ServerCore::ServerCore(ServerOptions options)
     : options_(std::move(options)),
+      membership_(Introduction(options_), options_.ask_again_after),
+      heartbeats_(options_.heartbeat_interval),
       rows_(OptionsOfRows(options_)),
       links_(WithMutations(options_.link, options_.mutations.link)),
-      cut_(options_.index) {}
+      cut_(options_.index),
+      load_(options_.load_interval) {}
 
 void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) {
   now = now_ = std::max(now, now_);  // a clock that goes back stands still
@@ -46,20 +66,30 @@ void ServerCore::Step(ServerInput input, MonotonicTime now, ServerOutputs& out) 
 }
 
 MonotonicTime ServerCore::WakeAt() const {
-  if (ended_) return kNever;
-  MonotonicTime wake = std::min({next_heartbeat_, rows_.WakeAt(), links_.WakeAt()});
-  if (coordinator_connected_ && node_ == NodeId()) wake = std::min(wake, join_sent_ + options_.ask_again_after);
-  return wake;
+  if (ending_.over()) return kNever;
+  return std::min({membership_.ask_again_at(), heartbeats_.next(), rows_.WakeAt(), links_.WakeAt()});
+}
+
+template <typename Other>
+void ServerCore::OnMessage(NodeId, Other&& message, MonotonicTime now, ServerOutputs& out) {
+  if constexpr (std::is_same_v<Other, Mark>) {
+    if (node() == NodeId()) return;
+    CutPart::Outputs cut;
+    cut_.On(std::move(message), rows_, now, cut);
+    Forward(cut, now, out);
+  } else if constexpr (std::is_same_v<Other, WriteSnapshot> || std::is_same_v<Other, CutEnded>) {
+    CutPart::Outputs cut;
+    cut_.On(message, rows_, cut);
+    Forward(cut, now, out);
+  } else if constexpr (std::is_same_v<Other, NewestCheckpoint>) {
+    rows_.SetRestorePoint(std::move(message.point));
+  }
 }
 
 void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
-  if (ended_ || rights_.Refuses(input.message, input.from, PartyOf(input.from, map()), out.rejected)) return;
+  if (ending_.over() || rights_.Refuses(input.message, input.from, PartyOf(input.from, map()), out.rejected)) return;
   if (const auto* at = std::get_if<CoordinatorAt>(&input.message)) return OnCoordinatorAt(input.from, *at, out);
-  if (input.from == kCoordinator && input.term != 0) {
-    if (!notices_.IsNear(term_, input.term)) return;
-    if (input.term < term_ && !options_.mutations.old_term_not_refused) return;
-    term_ = std::max(term_, input.term);
-  }
+  if (input.from == kCoordinator && !terms_.Obeys(input.term, options_.mutations.old_term_not_refused)) return;
   if (IsRowMessage(input.message)) return OnRowMessage(std::move(input), now, out);
   std::visit([&](auto&& body) { OnMessage(input.from, std::move(body), now, out); }, std::move(input.message));
 }
@@ -67,8 +97,8 @@ void ServerCore::On(Received input, MonotonicTime now, ServerOutputs& out) {
 // --- rows
 
 void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& out) {
-  if (node_ == NodeId()) return;
-  if (!lease_.Valid(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
+  if (node() == NodeId()) return;
+  if (!MayServe(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
   const NodeId from = input.from;
   std::vector<Message> delivered;
   if (!rows_.HasRoomFor(from, input.message)) {
@@ -81,22 +111,17 @@ void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& 
   Forward(rows, now, out);
 }
 
-void ServerCore::TakeUpWhatWaited(MonotonicTime now, ServerOutputs& out) {
-  if (!lease_.Valid(now)) return;
-  for (Received& input : fenced_.Take()) On(std::move(input), now, out);
-}
-
 void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out) {
   out.rejected.insert(out.rejected.end(), rows.rejected.begin(), rows.rejected.end());
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
     // What has waited here runs when a map or rows come. Without a lease others may have taken this server's place: it
     // acknowledges and shows nothing, and a caller that waits asks again.
-    if (IsAnswer(outgoing.message) && !lease_.Valid(now)) continue;
+    if (IsAnswer(outgoing.message) && !MayServe(now)) continue;
     if (!map().Contains(to) || links_.Send(std::move(outgoing), now, out.send)) continue;
-    return Lose(
-        Error(StatusCode::kResourceExhausted, Describe(map(), to) + " takes too little of what this server sends it"),
-        out);
+    return End(ending_.Lose(Error(StatusCode::kResourceExhausted,
+                                  Describe(map(), to) + " takes too little of what this server sends it")),
+               out);
   }
   if (cut_.waits()) {
     CutPart::Outputs cut;
@@ -108,21 +133,23 @@ void ServerCore::Forward(RowOutputs& rows, MonotonicTime now, ServerOutputs& out
   out.rows_begun_anew += rows.rows_begun_anew;
   if (rows.need_map) AskForMap(now, out);
   if (rows.report) SendReport(out);
-  if (rows.lost) Lose(std::move(*rows.lost), out);
+  if (rows.lost) End(ending_.Lose(std::move(*rows.lost)), out);
 }
 
 void ServerCore::SendReport(ServerOutputs& out) {
-  if (!coordinator_connected_ || node_ == NodeId() || !map().formed()) return;
+  if (!membership_.CanReport() || !map().formed()) return;
   RowsReport report = rows_.Report();
-  report.number = ++report_;
+  report.number = ++reports_;
   report.operations_waiting += links_.queued();
-  out.send.push_back({.to = kCoordinator, .message = std::move(report)});
+  SendToCoordinator(std::move(report), out);
 }
 
 void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
-  if (ended_) return;
-  if (coordinator_connected_ && node_ == NodeId() && now >= join_sent_ + options_.ask_again_after) SendJoin(now, out);
-  if (now >= next_heartbeat_) SendHeartbeat(now, out);
+  if (ending_.over()) return;
+  if (now >= membership_.ask_again_at()) {
+    SendToCoordinator(membership_.Ask(map().formed(), terms_.term(), now), out);
+  }
+  if (heartbeats_.Due(now)) SendHeartbeat(now, out);
   rows_.OnTimer(now);
   links_.OnTimer(now, out.send);
 }
@@ -130,117 +157,66 @@ void ServerCore::On(Timer, MonotonicTime now, ServerOutputs& out) {
 // --- coordinator
 
 void ServerCore::On(PeerConnected input, MonotonicTime now, ServerOutputs& out) {
-  if (ended_) return;
+  if (ending_.over()) return;
   if (input.peer != kCoordinator) {
-    linked_.insert(input.peer);
-    HeartbeatSoon(now);
-    ReportCoordinatorsPlace(input.peer, out);
+    peers_.Connected(input.peer);
+    heartbeats_.Hasten(now);
+    if (const CoordinatorAt* notice = terms_.notice()) Send(input.peer, *notice, out);
     return links_.Connected(input.peer, now, out.send);
   }
-  coordinator_connected_ = true;
-  SendJoin(now, out);
+  membership_.Connected();
+  SendToCoordinator(membership_.Ask(map().formed(), terms_.term(), now), out);
 }
 
 // However long the coordinator is away, the server stays, fenced: another one may be appointed at any time.
 void ServerCore::On(PeerDisconnected input, MonotonicTime, ServerOutputs&) {
-  if (input.peer == kCoordinator) {
-    coordinator_connected_ = false;
-    return;
-  }
-  linked_.erase(input.peer);
+  if (input.peer == kCoordinator) return membership_.Disconnected();
+  peers_.Disconnected(input.peer);
   links_.Disconnected(input.peer);
 }
 
-void ServerCore::SendJoin(MonotonicTime now, ServerOutputs& out) {
-  join_sent_ = now;
-  // A number counts with a map only: the coordinator that gave it may have been lost before the job had formed.
-  if (!map().formed()) node_ = NodeId();
-  out.send.push_back({.to = kCoordinator,
-                      .message = Join{.incarnation = options_.incarnation,
-                                      .job_uid = options_.job_uid,
-                                      .role = Role::kServer,
-                                      .index = options_.index,
-                                      .address = options_.address,
-                                      .machine = options_.machine,
-                                      .node = node_,
-                                      .term = term_}});
-}
-
 void ServerCore::OnMessage(NodeId, Welcome&& message, MonotonicTime now, ServerOutputs& out) {
-  if (node_ == NodeId()) {
-    node_ = message.node;
-    rows_.SetSelf(node_);
-  }
-  OnQuestion(message.support, now);
+  if (membership_.Welcomed(message.node)) rows_.SetSelf(node());
+  terms_.OnQuestion(message.support, now);
   if (message.map.formed()) AdoptMap(std::move(message.map), now, out);
   SendHeartbeat(now, out);
 }
 
 void ServerCore::OnMessage(NodeId, JoinRefused&& message, MonotonicTime, ServerOutputs& out) {
-  EndAsNoMember(Annotate(message.status, "joining the job"), out);
+  End(ending_.EndAsNoMember(Annotate(message.status, "joining the job"), map().Find(node())), out);
 }
 
 void ServerCore::OnMessage(NodeId, SessionLost&& message, MonotonicTime, ServerOutputs& out) {
-  EndAsNoMember(std::move(message.status), out);
+  End(ending_.EndAsNoMember(std::move(message.status), map().Find(node())), out);
 }
 
-void ServerCore::OnMessage(NodeId, GoalReached&&, MonotonicTime, ServerOutputs&) { goal_reached_ = true; }
+void ServerCore::OnMessage(NodeId, GoalReached&&, MonotonicTime, ServerOutputs&) { ending_.ReachGoal(); }
 
-void ServerCore::OnMessage(NodeId, Finished&&, MonotonicTime, ServerOutputs& out) {
-  ended_ = true;
-  out.finished = true;
-}
-
-void ServerCore::Lose(Status status, ServerOutputs& out) {
-  ended_ = true;
-  out.lost = std::move(status);
-}
-
-// One that was to leave has nothing to do here any more: its release may have been lost with the coordinator that gave
-// it, and the next one knows no such member. Aborted: start it again; other errors say that the job has failed.
-void ServerCore::EndAsNoMember(Status status, ServerOutputs& out) {
-  const Member* self = map().Find(node_);
-  if (status.code() != StatusCode::kAborted || self == nullptr || !self->leaving) return Lose(std::move(status), out);
-  ended_ = true;
-  out.finished = true;
-}
+void ServerCore::OnMessage(NodeId, Finished&&, MonotonicTime, ServerOutputs& out) { End(ending_.Finish(), out); }
 
 void ServerCore::SendHeartbeat(MonotonicTime now, ServerOutputs& out) {
-  next_heartbeat_ = now + options_.heartbeat_interval;
-  if (!coordinator_connected_ || node_ == NodeId()) return;
-  lease_.Sent(++heartbeat_, now);
-  out.send.push_back({.to = kCoordinator,
-                      .message = Heartbeat{.number = heartbeat_,
-                                           .map_version = map().version,
-                                           .leases = {},
-                                           .supports = support_.number(),
-                                           .unreached = Unreached()}});
+  heartbeats_.Schedule(now);
+  if (!membership_.CanReport()) return;
+  const uint64_t number = heartbeats_.TakeNumber();
+  heartbeats_.Sent(now);
+  SendToCoordinator(Heartbeat{.number = number,
+                              .map_version = map().version,
+                              .leases = {},
+                              .supports = terms_.support().number(),
+                              .unreached = peers_.Unreached(map(), node())},
+                    out);
   SendReport(out);
-  if (auto load = load_.Next(rows_, now)) out.send.push_back({.to = kCoordinator, .message = *std::move(load)});
-}
-
-// Servers keep links to each other; workers dial.
-std::vector<NodeId> ServerCore::Unreached() const {
-  std::vector<NodeId> unreached;
-  for (const Member& member : map().members) {
-    const bool should_be_linked = member.role == Role::kServer && member.node != node_;
-    if (should_be_linked && !linked_.contains(member.node) && unreached.size() < kUnreachedMax) {
-      unreached.push_back(member.node);
-    }
-  }
-  return unreached;
+  if (auto load = load_.Next(rows_, now)) SendToCoordinator(*std::move(load), out);
 }
 
 void ServerCore::OnMessage(NodeId, HeartbeatAck&& message, MonotonicTime now, ServerOutputs& out) {
-  lease_.Answered(message.number, message.liveness);
-  TakeUpWhatWaited(now, out);
-  OnQuestion(message.support, now);
+  heartbeats_.Answered(message.number, message.liveness);
+  if (MayServe(now)) {
+    for (Received& input : fenced_.Take()) On(std::move(input), now, out);
+  }
+  terms_.OnQuestion(message.support, now);
   // A coordinator without the leader lease gets it again with the next answers: they need not wait for the usual time.
-  if (message.liveness == Duration::zero() && message.support.number != 0) HeartbeatSoon(now);
-}
-
-void ServerCore::HeartbeatSoon(MonotonicTime now) {
-  next_heartbeat_ = std::min(next_heartbeat_, now + options_.heartbeat_interval / 5);
+  if (message.liveness == Duration::zero() && message.support.number != 0) heartbeats_.Hasten(now);
 }
 
 // --- map
@@ -250,123 +226,115 @@ void ServerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, Serve
 }
 
 void ServerCore::AdoptMap(ShardMap next, MonotonicTime now, ServerOutputs& out) {
-  if (next.version <= map().version || node_ == NodeId()) return;
+  if (next.version <= map().version || node() == NodeId()) return;
   if (map().formed() && next.shard_count() != map().shard_count()) {
     return out.rejected.push_back({kCoordinator, "a map of " + std::to_string(next.shard_count()) +
                                                      " shards in a job of " + std::to_string(map().shard_count())});
   }
-  if (!next.Contains(node_)) {
-    return EndAsNoMember(Error(StatusCode::kAborted, "this server (node " + std::to_string(node_.value()) +
-                                                         ") is no longer a member of the job"),
-                         out);
+  if (!next.Contains(node())) {
+    Status status = Error(StatusCode::kAborted,
+                          "this server (node " + std::to_string(node().value()) + ") is no longer a member of the job");
+    return End(ending_.EndAsNoMember(std::move(status), map().Find(node())), out);
   }
-  for (const Member& member : map().members) {
-    if (next.Contains(member.node)) continue;
-    links_.Forget(member.node);
-    out.disconnect.push_back(member.node);  // also who dialed this server: nothing is kept for it
+  for (const NodeId gone : ServerPeers::Gone(map(), next)) {
+    links_.Forget(gone);
+    out.disconnect.push_back(gone);  // also who dialed this server: nothing is kept for it
   }
   for (const NodeId past : links_.ForgetPast(next)) out.disconnect.push_back(past);
-  for (const NodeId gone : out.disconnect) linked_.erase(gone);
-  for (const Member& member : next.members) {
-    if (member.role == Role::kServer && member.node != node_ && !map().Contains(member.node)) {
-      out.connect.push_back(member);
-    }
-  }
-  support_.OnMap(next.version.term());
-  if (mirror_ && mirror_->number < next.records_from) mirror_.reset();  // another server has a newer one
+  for (const NodeId gone : out.disconnect) peers_.Disconnected(gone);
+  for (Member& member : ServerPeers::ToConnect(map(), next, node())) out.connect.push_back(std::move(member));
+  terms_.OnMap(next);
   RowOutputs rows;
   rows_.AdoptMap(std::move(next), now, rows);
   Forward(rows, now, out);
-  for (const auto& [from, notice] : notices_.TakeEarly()) OnCoordinatorAt(from, notice, out);
+  for (const auto& [from, notice] : terms_.TakeEarly()) OnCoordinatorAt(from, notice, out);
 }
 
 void ServerCore::AskForMap(MonotonicTime now, ServerOutputs& out) {
-  if (!coordinator_connected_ || (map_asked_ && now < *map_asked_ + options_.ask_again_after)) return;
-  map_asked_ = now;
-  out.send.push_back({.to = kCoordinator, .message = MapRequest{.have = map().version}});
+  if (auto request = membership_.AskForMap(map().version, now)) SendToCoordinator(*request, out);
 }
 
 // --- tables
 
-// A table of a checkpoint is not opened before every home has its rows and every backup their copies. Both read them,
-// so the loss of a server meanwhile takes none away.
 void ServerCore::OnMessage(NodeId, InstallTable&& message, MonotonicTime now, ServerOutputs& out) {
+  const auto& tables = rows_.tables();
   const size_t index = size_t{message.table.value()} - 1;
-  const bool installed = index < tables().size() && tables()[index] != nullptr;
+  const bool installed = index < tables.size() && tables[index] != nullptr;
   if (message.load.checkpoint == 0 || installed) return Install(message, {}, out);
   if (map().version < message.map_version) return AskForMap(now, out);  // the order comes again
-  if (!map().formed() || !loading_.insert(message.table).second) return;
-  out.load.push_back(ToLoad(message));
-}
-
-LoadOrder ServerCore::ToLoad(const InstallTable& install) const {
-  LoadOrder order{.install = install, .term = term_, .homes = {}, .backups = {}};
-  for (uint32_t i = 0; i < map().shard_count(); ++i) {
-    const Shard& shard = map().shards[i];
-    if (shard.home == node_) order.homes.push_back(ShardId(i));
-    if (shard.backup == node_ || shard.next_backup == node_) order.backups.push_back(ShardId(i));
-  }
-  return order;
+  if (auto order = loads_.Begin(message, terms_.term(), node(), map())) out.load.push_back(*std::move(order));
 }
 
 void ServerCore::On(TableLoaded input, MonotonicTime, ServerOutputs& out) {
-  if (ended_) return;
-  const InstallTable& install = input.order.install;
-  if (input.order.term != term_) {  // the coordinator that is obeyed now asks itself, and may number tables otherwise
-    loading_.erase(install.table);
-    return;
+  if (ending_.over()) return;
+  switch (loads_.Ended(input, terms_.term(), node(), map())) {
+    case TableLoads::Next::kNothing:
+      return;
+    case TableLoads::Next::kReadAgain:
+      return out.load.push_back(std::move(input.order));
+    case TableLoads::Next::kRefuse:
+      return SendToCoordinator(TableInstalled{.table = input.order.install.table, .status = std::move(input.status)},
+                               out);
+    case TableLoads::Next::kInstall:
+      return Install(input.order.install, std::move(input.table), out);
   }
-  if (!input.status.ok()) {
-    loading_.erase(install.table);
-    out.send.push_back(
-        {.to = kCoordinator, .message = TableInstalled{.table = install.table, .status = std::move(input.status)}});
-    return;
-  }
-  LoadOrder order = ToLoad(install);
-  if (order.homes != input.order.homes || order.backups != input.order.backups) {  // a server was lost meanwhile
-    out.load.push_back(std::move(order));
-    return;
-  }
-  loading_.erase(install.table);
-  Install(install, std::move(input.table), out);
 }
 
 void ServerCore::Install(const InstallTable& install, LoadedTable loaded, ServerOutputs& out) {
   Status status = rows_.InstallTable(install.table, install.spec, std::move(loaded));
-  out.send.push_back(
-      {.to = kCoordinator, .message = TableInstalled{.table = install.table, .status = std::move(status)}});
+  SendToCoordinator(TableInstalled{.table = install.table, .status = std::move(status)}, out);
+}
+
+// --- another coordinator
+
+void ServerCore::OnMessage(NodeId, MirrorUpdate&& message, MonotonicTime, ServerOutputs& out) {
+  const uint64_t number = message.record.number;
+  KeepRecord(std::move(message.record));
+  SendToCoordinator(MirrorAck{.number = number}, out);
+}
+
+void ServerCore::OnMessage(NodeId, Promise&& message, MonotonicTime now, ServerOutputs& out) {
+  terms_.OnQuestion(message.support, now);
+  const SupportGiven& support = terms_.support();
+  Promised promised{.map = map(),
+                    .standing = {.number = heartbeats_.number(),
+                                 .map_version = map().version,
+                                 .leases = {},
+                                 .supports = support.number()},
+                    .sync = {},
+                    .tables = {},
+                    .mirror = terms_.kept(),
+                    .supported_term = support.FormerTerm(now),
+                    .support_left = support.FormerLeft(now)};
+  const auto& tables = rows_.tables();
+  for (size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i] == nullptr) continue;
+    promised.tables.push_back({.table = TableId(static_cast<uint32_t>(i + 1)), .spec = tables[i]->spec()});
+  }
+  SendToCoordinator(std::move(promised), out);
+}
+
+void ServerCore::On(CoordinatorHere input, MonotonicTime, ServerOutputs& out) {
+  if (ending_.over()) return;
+  if (terms_.BeginsHere({.term = input.term, .host = node(), .port = input.port, .address = options_.address})) {
+    PassOn(terms_.notice(), peers_, out);
+  }
+}
+
+void ServerCore::OnCoordinatorAt(NodeId from, const CoordinatorAt& message, ServerOutputs& out) {
+  auto place = terms_.Follow(from, message, node(), map());
+  if (!place) return;
+  out.coordinator = *std::move(place);
+  PassOn(terms_.notice(), peers_, out);
 }
 
 // --- checkpoints
 
-void ServerCore::OnMessage(NodeId, NewestCheckpoint&& message, MonotonicTime, ServerOutputs&) {
-  rows_.SetRestorePoint(std::move(message.point));
-}
-
 void ServerCore::On(RowsRead input, MonotonicTime now, ServerOutputs& out) {
-  if (ended_) return;
+  if (ending_.over()) return;
   RowOutputs rows;
   rows_.Restore(input.order, input.status.ok() ? input.rows.get() : nullptr, input.filter, now, rows);
   Forward(rows, now, out);
-}
-
-void ServerCore::OnMessage(NodeId, Mark&& message, MonotonicTime now, ServerOutputs& out) {
-  if (node_ == NodeId()) return;
-  CutPart::Outputs cut;
-  cut_.On(std::move(message), rows_, now, cut);
-  Forward(cut, now, out);
-}
-
-void ServerCore::OnMessage(NodeId, WriteSnapshot&& message, MonotonicTime now, ServerOutputs& out) {
-  CutPart::Outputs cut;
-  cut_.On(message, rows_, cut);
-  Forward(cut, now, out);
-}
-
-void ServerCore::OnMessage(NodeId, CutEnded&& message, MonotonicTime now, ServerOutputs& out) {
-  CutPart::Outputs cut;
-  cut_.On(message, rows_, cut);
-  Forward(cut, now, out);
 }
 
 void ServerCore::On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out) {
@@ -376,9 +344,7 @@ void ServerCore::On(SnapshotWritten input, MonotonicTime now, ServerOutputs& out
 }
 
 void ServerCore::Forward(CutPart::Outputs& cut, MonotonicTime now, ServerOutputs& out) {
-  for (Message& message : cut.to_coordinator) {
-    out.send.push_back({.to = kCoordinator, .message = std::move(message)});
-  }
+  for (Message& message : cut.to_coordinator) SendToCoordinator(std::move(message), out);
   if (cut.write) out.write_snapshot = std::move(cut.write);
   out.call_off_snapshot = out.call_off_snapshot || cut.call_off;
   Forward(cut.rows, now, out);

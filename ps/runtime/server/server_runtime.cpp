@@ -152,11 +152,11 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   {
     const MutexLock lock(mutex_);
     options.core.newest_checkpoint = core_->rows().restore_point();
-    if (core_->term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
+    if (core_->terms().term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
       return Error(StatusCode::kFailedPrecondition,
                    who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
-                       (core_->term() >= wanted.term ? "obeys term " + std::to_string(core_->term())
-                                                     : std::string("is not a member of the job yet")));
+                       (core_->terms().term() >= wanted.term ? "obeys term " + std::to_string(core_->terms().term())
+                                                             : std::string("is not a member of the job yet")));
     }
   }
   EndCoordinatorBelow(wanted.term);
@@ -253,13 +253,13 @@ void ServerRuntime::Step(ServerInput input) {
 
 ServerCounters ServerRuntime::counters() const {
   const MutexLock lock(mutex_);
-  return core_->counters();
+  return core_->rows().counters();
 }
 
 uint64_t ServerRuntime::row_count() const {
   const MutexLock lock(mutex_);
   uint64_t rows = 0;
-  for (const auto& table : core_->tables()) rows += table == nullptr ? 0 : table->row_count();
+  for (const auto& table : core_->rows().tables()) rows += table == nullptr ? 0 : table->row_count();
   return rows;
 }
 
@@ -268,13 +268,13 @@ v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
   ServerFigures figures;
   {
     const MutexLock lock(mutex_);
-    figures.counters = core_->counters();
-    for (const auto& table : core_->tables()) {
+    figures.counters = core_->rows().counters();
+    for (const auto& table : core_->rows().tables()) {
       if (table == nullptr) continue;
       figures.rows += table->row_count();
       figures.row_bytes += table->memory_bytes();
     }
-    figures.coordinator_silent_seconds = std::max(0.0, Seconds(core_->CoordinatorSilence(now)));
+    figures.coordinator_silent_seconds = std::max(0.0, Seconds(core_->terms().Silence(now)));
     figures.map_version = core_->map().version.value();
     figures.goal_reached = core_->goal_reached();
   }

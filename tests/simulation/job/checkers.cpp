@@ -138,10 +138,10 @@ void JobSimulation::CheckEnd() {
   const Leader* const last = finisher_ == nullptr ? leader_ : finisher_;
   const JobProgress progress = last->core->progress();
   for (const auto& server : servers_) {
-    Count("replicated", server->core->counters().replicated_keys);
-    Count("duplicate pushes", server->core->counters().duplicate_pushes);
-    Count("parked pulls", server->core->counters().parked_pulls);
-    Count("rows moved", server->core->counters().rows_received);
+    Count("replicated", server->core->rows().counters().replicated_keys);
+    Count("duplicate pushes", server->core->rows().counters().duplicate_pushes);
+    Count("parked pulls", server->core->rows().counters().parked_pulls);
+    Count("rows moved", server->core->rows().counters().rows_received);
   }
   if (violated()) return;
   if (!finished_) {
@@ -156,7 +156,7 @@ void JobSimulation::CheckEnd() {
   CheckClosingIsDoneOnce();
   for (const auto& server : servers_) {  // one that others continued without may not have learned it, cut off from them
     const bool counts = server->fate == Fate::kRunning && last->core->map().Contains(server->core->node());
-    if (counts && server->core->parked() > 0) {
+    if (counts && server->core->rows().parked() > 0) {
       Violation("AtRest: a pull is still parked at a server");
     }
   }
@@ -190,7 +190,7 @@ void JobSimulation::SumRows(RowSums (&sums)[kTables + 1]) const {
     };
     std::set<Key> owned;
     for (const ServerCore* server : alive) {
-      visit(server->tables(), [&](const RowView& row) {
+      visit(server->rows().tables(), [&](const RowView& row) {
         owned.insert(row.key);
         add(row.key, row.values);
       });

@@ -166,10 +166,10 @@ attune::Status OperatedSimulation::Host(size_t server, const HostCoordinator& wa
   text = who + " is at work";
   if (present != nullptr && present->term == wanted.term) return OkStatus();
   const ServerCore& core = *servers_[server]->core;
-  if (core.term() >= wanted.term || core.node() == NodeId() || !core.map().formed()) {
+  if (core.terms().term() >= wanted.term || core.node() == NodeId() || !core.map().formed()) {
     return Error(StatusCode::kFailedPrecondition, who + " cannot begin at server " +
                                                       std::to_string(servers_[server]->index) + ", which obeys term " +
-                                                      std::to_string(core.term()) + " or is no member yet");
+                                                      std::to_string(core.terms().term()) + " or is no member yet");
   }
   for (const auto& leader : leaders_) {
     if (leader->term == wanted.term && leader->host != server) {
@@ -255,9 +255,9 @@ void OperatedSimulation::Fill(const Pod& pod, v1::WindowReport& window) {
 void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
   const ServerCore& core = *servers_[server]->core;
   uint64_t rows = 0;
-  for (const auto& table : core.tables()) rows += table == nullptr ? 0 : table->row_count();
+  for (const auto& table : core.rows().tables()) rows += table == nullptr ? 0 : table->row_count();
   window.mutable_server()->set_rows(rows);
-  window.mutable_server()->set_coordinator_silent_seconds(Seconds(core.CoordinatorSilence(now())));
+  window.mutable_server()->set_coordinator_silent_seconds(Seconds(core.terms().Silence(now())));
   window.mutable_server()->set_map_version(core.map().version.value());
   window.mutable_server()->set_goal_reached(core.goal_reached());
   const Leader* const leader = LeaderIn(server);

@@ -133,9 +133,9 @@ void JobSimulation::WriteSnapshot(size_t index, const SnapshotOrder& order) {
           } else {
             const std::string name = std::to_string(checkpoint) + "-" + std::to_string(part);
             RowsOfTables& file = files_[name];
-            for (const auto& table : server.core->tables()) {
+            for (const auto& table : server.core->rows().tables()) {
               if (table == nullptr) continue;
-              const auto number = static_cast<uint32_t>(&table - server.core->tables().data() + 1);
+              const auto number = static_cast<uint32_t>(&table - server.core->rows().tables().data() + 1);
               while (table->NextRows(1000, [&](const RowView& row, bool) {
                 file[{number, row.key}] = {.version = row.version,
                                            .move_number = 0,

@@ -142,7 +142,7 @@ class Churn : public testing::Test {
         worker.connection, ps::OpenTable{.header = {RequestId(1), {}, seconds(30)}, .spec = {"rows", {.dim = 1}}}});
     Deliver();
     Leave(worker);
-    ASSERT_EQ(servers_[0]->tables().size(), 1U);
+    ASSERT_EQ(servers_[0]->rows().tables().size(), 1U);
   }
   // A push, and a pull that waits for another push, which never comes.
   void PushAndPull(const Worker& worker, uint32_t server) {
@@ -228,13 +228,13 @@ class Churn : public testing::Test {
 TEST_F(Churn, TenThousandWorkersEndWhereMemoryBegan) {
   ComeAndGo(2000);
   const size_t bytes = BytesInUse(), links = servers_[0]->links();
-  EXPECT_EQ(servers_[0]->parked(), 0U) << "pulls of workers that died";
+  EXPECT_EQ(servers_[0]->rows().parked(), 0U) << "pulls of workers that died";
   ComeAndGo(10'000);
   EXPECT_EQ(coordinator_.progress().workers, 0U);
   EXPECT_EQ(coordinator_.progress().servers, kServers);
   for (const auto& server : servers_) {
     EXPECT_EQ(server->links(), links);
-    EXPECT_EQ(server->parked(), 0U);
+    EXPECT_EQ(server->rows().parked(), 0U);
   }
   EXPECT_LE(BytesInUse(), bytes + bytes / 20);
 }

@@ -17,10 +17,22 @@ TEST(Heartbeats, TheNextOneIsDueAfterTheInterval) {
   EXPECT_TRUE(heartbeats.Due(now + seconds(2)));
 }
 
+TEST(Heartbeats, TheNextOneCanBeHastenedAndIsNeverPutOff) {
+  const MonotonicTime now{seconds(100)};
+  Heartbeats heartbeats(seconds(5));
+  heartbeats.Schedule(now);
+  heartbeats.Hasten(now);
+  EXPECT_EQ(heartbeats.next(), now + seconds(1));
+  heartbeats.Hasten(now + seconds(3));
+  EXPECT_EQ(heartbeats.next(), now + seconds(1));
+}
+
 TEST(Heartbeats, ALeaseCountsFromWhenItsHeartbeatWasSent) {
   const MonotonicTime now{seconds(100)};
   Heartbeats heartbeats(seconds(2));
+  EXPECT_EQ(heartbeats.number(), 0U);
   EXPECT_EQ(heartbeats.TakeNumber(), 1U);
+  EXPECT_EQ(heartbeats.number(), 1U);
   heartbeats.Sent(now);
   EXPECT_EQ(heartbeats.TakeNumber(), 2U);
   heartbeats.Sent(now + seconds(2));

@@ -76,7 +76,7 @@ TEST_F(StalledMessagesTest, ThoseThatFindNoRoomComeAgainAndNoneIsLost) {
   EXPECT_EQ(Stalled(), 0U);
   for (uint64_t number = 1; number <= kPushes; ++number) HearPush(number);  // as a link sends what is not acknowledged
   std::vector<float> row(1);
-  core_.tables()[0]->Pull(std::vector<Key>{5}, row);
+  core_.rows().tables()[0]->Pull(std::vector<Key>{5}, row);
   EXPECT_EQ(row[0], -static_cast<float>(kPushes));
 }
 

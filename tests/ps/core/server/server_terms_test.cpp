@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "ps/core/server/server_core.h"
+#include "ps/core/server/server_terms.h"
 #include "tests/ps/core/rows/map_store.h"
 
 namespace attune::ps {
@@ -147,11 +148,12 @@ TEST_F(ServerTermsTest, TheWordOfAStrangerIsIgnored) {
   EXPECT_FALSE(out_.coordinator.has_value());
   Step(Received{.from = kWorker, .message = CoordinatorAt{.term = 9, .host = kOther, .port = 7400}});
   EXPECT_FALSE(out_.coordinator.has_value()) << "a worker has no say in it";
+  ASSERT_EQ(out_.rejected.size(), 1U);
+  EXPECT_EQ(out_.rejected[0].from, kWorker);
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 9, .host = kWorker, .port = 7400}});
   EXPECT_FALSE(out_.coordinator.has_value()) << "a worker runs no coordinator";
-  EXPECT_EQ(core_->term(), 1U);
-  EXPECT_EQ(core_->notices_ignored(), 2U);
-  EXPECT_EQ(core_->without_right(), 1U);
+  EXPECT_EQ(core_->terms().term(), 1U);
+  EXPECT_EQ(core_->terms().notices_ignored(), 2U);
   EXPECT_TRUE(AnswersAPush());
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});
   EXPECT_TRUE(out_.coordinator.has_value());
@@ -162,7 +164,7 @@ TEST_F(ServerTermsTest, ATermOutOfReachIsIgnored) {
   EXPECT_FALSE(out_.coordinator.has_value());
   Hear(4'000'000'000, Promise{});
   EXPECT_EQ(Sent<Promised>(kCoordinator), nullptr);
-  EXPECT_EQ(core_->term(), 1U) << "no coordinator could follow that one";
+  EXPECT_EQ(core_->terms().term(), 1U) << "no coordinator could follow that one";
   Step(Received{.from = kOther, .message = CoordinatorAt{.term = 100, .host = kOther, .port = 7400}});
   EXPECT_TRUE(out_.coordinator.has_value()) << "it may have missed many";
 }
@@ -196,7 +198,7 @@ TEST_F(ServerTermsTest, ObeysACoordinatorWhoseHostItLearnsOfLater) {
   Hear(1, MapUpdate{.map = map_});
   ASSERT_TRUE(out_.coordinator.has_value());
   EXPECT_EQ(out_.coordinator->address, "127.0.0.8:7400");
-  EXPECT_EQ(core_->term(), 3U);
+  EXPECT_EQ(core_->terms().term(), 3U);
 }
 
 TEST_F(ServerTermsTest, KeepsWhatItsOwnCoordinatorKnewLast) {
@@ -293,6 +295,77 @@ TEST_F(ServerTermsTest, TheServerThatRunsItTellsEveryPeer) {
   EXPECT_EQ(at->host, kSelf);
   Step(PeerConnected{kOther});
   EXPECT_NE(Sent<CoordinatorAt>(kOther), nullptr) << "also who comes later";
+}
+
+class ServerTermsAlone : public testing::Test {
+ protected:
+  static constexpr NodeId kSelf{1}, kOther{2};
+
+  ServerTermsAlone() {
+    map_.version = MapVersion(1, 1);
+    map_.shards = {{.home = kSelf}};
+    map_.members = {{kSelf, Role::kServer, 0, "127.0.0.1:1"}, {kOther, Role::kServer, 1, "127.0.0.9:2"}};
+  }
+  static CoordinatorAt At(NodeId host, uint32_t term) { return {.term = term, .host = host, .port = 7400}; }
+  static CoordinatorRecord Record(uint64_t number) {
+    CoordinatorRecord record;
+    record.number = number;
+    return record;
+  }
+
+  ServerTerms terms_;
+  ShardMap map_;
+};
+
+TEST_F(ServerTermsAlone, ANoticeIsPassedOnOnceTheCoordinatorIsSomewhereElse) {
+  EXPECT_TRUE(terms_.Obeys(3));
+  EXPECT_EQ(terms_.notice(), nullptr) << "it is where it was";
+  EXPECT_FALSE(terms_.Follow(kOther, At(kOther, 2), kSelf, map_).has_value()) << "its time is over";
+  EXPECT_FALSE(terms_.Follow(kOther, At(kSelf, 4), kSelf, map_).has_value()) << "this process knows better";
+  const auto place = terms_.Follow(kOther, At(kOther, 3), kSelf, map_);
+  ASSERT_TRUE(place.has_value()) << "the term is known, the place is not";
+  EXPECT_EQ(place->address, "127.0.0.9:7400");
+  ASSERT_NE(terms_.notice(), nullptr);
+  EXPECT_EQ(terms_.notice()->host, kOther);
+  EXPECT_FALSE(terms_.Follow(kOther, At(kOther, 3), kSelf, map_).has_value()) << "now it is";
+}
+
+TEST_F(ServerTermsAlone, ACoordinatorBeginsHereUnlessALaterOneIsKnown) {
+  EXPECT_TRUE(terms_.BeginsHere(At(kSelf, 5)));
+  EXPECT_EQ(terms_.term(), 5U);
+  EXPECT_FALSE(terms_.BeginsHere(At(kSelf, 5)));
+  EXPECT_TRUE(terms_.Obeys(7));
+  EXPECT_FALSE(terms_.BeginsHere(At(kSelf, 6)));
+  EXPECT_EQ(terms_.notice()->term, 5U);
+}
+
+TEST_F(ServerTermsAlone, TheNewestRecordIsKeptUntilAnotherServerHasANewerOne) {
+  terms_.Keep(Record(3), map_);
+  terms_.Keep(Record(2), map_);
+  ASSERT_TRUE(terms_.kept().has_value());
+  EXPECT_EQ(terms_.kept()->number, 3U);
+  map_.records_from = 3;
+  terms_.OnMap(map_);
+  EXPECT_TRUE(terms_.kept().has_value());
+  map_.records_from = 4;
+  terms_.OnMap(map_);
+  EXPECT_FALSE(terms_.kept().has_value());
+  terms_.Keep(Record(3), map_);
+  EXPECT_FALSE(terms_.kept().has_value());
+}
+
+TEST_F(ServerTermsAlone, ACoordinatorIsHeardWithItsQuestions) {
+  const MonotonicTime now{seconds(100)};
+  EXPECT_TRUE(terms_.Obeys(2));
+  terms_.OnQuestion({.number = 8, .lasts = seconds(10)}, now);
+  EXPECT_EQ(terms_.Silence(now + seconds(4)), seconds(4));
+  EXPECT_EQ(terms_.support().number(), 8U);
+  EXPECT_TRUE(terms_.Obeys(3));
+  terms_.OnQuestion({.number = 1, .lasts = seconds(10)}, now + seconds(4));
+  EXPECT_EQ(terms_.support().FormerTerm(now + seconds(4)), 2U);
+  map_.version = MapVersion(3, 1);
+  terms_.OnMap(map_);
+  EXPECT_EQ(terms_.support().FormerTerm(now + seconds(4)), 0U) << "the third coordinator has acted";
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ class TableLoadTest : public testing::Test {
     }
     return nullptr;
   }
-  bool Holds(uint32_t shard) const { return core_.tables()[0]->Contains(KeyOf(shard)); }
+  bool Holds(uint32_t shard) const { return core_.rows().tables()[0]->Contains(KeyOf(shard)); }
 
   ServerCore core_;
   ServerOutputs out_;
@@ -118,7 +118,7 @@ TEST_F(TableLoadTest, RowsOfAHomeThatIsLostWhileItReadsAreWithItsBackup) {
   ASSERT_TRUE(Holds(1));
   float value = 0;
   const Key key = KeyOf(1);
-  core_.tables()[0]->Pull({&key, 1}, {&value, 1});
+  core_.rows().tables()[0]->Pull({&key, 1}, {&value, 1});
   EXPECT_EQ(value, 11.0F);
 }
 
