@@ -73,7 +73,9 @@ Tuner::Tuner(JobDescription job, SearchSpace space, std::shared_ptr<const Struct
       curve_(EfficiencyModel(StalenessMax(space_, job_.parts, job_.goal.kind), job_.parts.collapse),
              job_.window_seconds),
       throughput_(prior_, {.structure = job_.parts.structure, .drift = job_.parts.drift}),
-      pricing_(job_.objective, space_) {
+      pricing_(job_.objective, space_),
+      staleness_(job_.mode),
+      progress_(job_.goal) {
   std::vector<std::string> knobs;
   knobs.reserve(static_cast<size_t>(space_.knob_count()));
   for (int k = 0; k < space_.knob_count(); ++k) knobs.push_back(space_.knob_name(k));
@@ -109,26 +111,21 @@ Status Tuner::Absorb(const Report& report) {
   if (!report.ok) {
     if (!id) return reject("setting " + space_.Text(report.setting) + " is not in the search space");
     memory_.Crashed(space_, *id);
-    last_time_ = std::max(last_time_, report.time);
+    progress_.Notice(report.time);
     return OkStatus();
   }
   if (report.seconds <= 0) return reject("a window must last longer than 0 s");
-  // A clock may jump ahead; one that goes back would make old news look new.
-  if (started_ && report.time < last_time_ - 1e-6 * std::abs(last_time_) - 1e-9)
+  if (progress_.IsOutOfOrder(report.time))
     return reject("it ends at " + std::to_string(report.time) + " s, before the last one at " +
-                  std::to_string(last_time_) + " s");
-  if (!started_) started_ = report.time - report.seconds;
-  last_time_ = std::max(last_time_, report.time);
-  steps_ += report.steps;
-  seconds_ += report.seconds;
+                  std::to_string(progress_.last_time()) + " s");
+  progress_.Absorb(report.time, report.seconds, report.steps);
   if (!id) return reject("setting " + space_.Text(report.setting) + " is not in the search space; its steps count");
 
   const double workers = space_.Value(*id, "workers", 1);
-  const double staleness =
-      job_.mode == SyncMode::Bsp() ? workers - 1 : report.staleness.value_or(ExpectedStaleness(*id));
+  const double staleness = staleness_.Of(*id, workers, report.staleness);
   const std::optional<double> loss = job_.goal.kind == GoalKind::kMetric ? report.metric : report.loss_mean;
   double value = loss.value_or(std::nan(""));
-  if (job_.goal.kind == GoalKind::kMetric) value = LossOf(value);
+  if (job_.goal.kind == GoalKind::kMetric) value = progress_.LossOf(value);
   const bool has_loss = std::isfinite(value) && value > 0;
   const double windows = report.seconds / job_.window_seconds;
   if (!has_loss) {
@@ -161,7 +158,7 @@ void Tuner::FollowTimes() {
 void Tuner::AbsorbSpeed(const Report& report, int id) {
   const double workers = space_.Value(id, "workers", 1), windows = report.seconds / job_.window_seconds;
   blocks_.Absorb({.setting = id,
-                  .time = report.time - *started_,
+                  .time = progress_.SinceStart(report.time),
                   .seconds = report.seconds,
                   .updates = std::max(report.steps, 0.5)});
   if (job_.parts.cpu)
@@ -175,30 +172,17 @@ void Tuner::AbsorbSpeed(const Report& report, int id) {
       FollowTimes();
     }
   }
-  if (report.staleness && job_.mode != SyncMode::Bsp()) {
-    staleness_sum_ += *report.staleness * (workers - 1);
-    staleness_base_ += (workers - 1) * (workers - 1);
-    auto known = std::find_if(measured_staleness_.begin(), measured_staleness_.end(),
-                              [&](const auto& pair) { return pair.first == id; });
-    if (known != measured_staleness_.end()) {
-      known->second += 0.3 * (*report.staleness - known->second);
-    } else if (measured_staleness_.size() < BlockLog::kBlocksMax) {
-      measured_staleness_.emplace_back(id, *report.staleness);
-    }
-  }
+  staleness_.Absorb(id, workers, report.staleness);
   if (id == last_setting_) windows_here_ += windows;
   if (id == probe_setting_) probe_windows_ += windows;
 }
 
 Decision Tuner::Decide(double now, const Setting& current) {
-  if (!std::isfinite(now)) now = last_time_;
-  now = std::max(now, last_time_);
-  if (!started_) started_ = now;
-  last_time_ = now;
+  const double since_start = progress_.Advance(now);
   const auto found = current.size() == static_cast<size_t>(space_.knob_count()) ? space_.Find(current) : std::nullopt;
   const int here =
       found ? *found : (current.size() == static_cast<size_t>(space_.knob_count()) ? space_.Nearest(current) : 0);
-  View view = Look(now - *started_, here);
+  View view = Look(since_start, here);
 
   if (const auto design = NextOfStartDesign(view)) {
     Proposal proposal{.setting = *design};
@@ -265,19 +249,7 @@ Tuner::Why Tuner::WhyTrial(const Proposal& trial, const std::string& over, doubl
   return {"expected " + Text(trial.gain) + " over " + over, std::move(reason)};
 }
 
-void Tuner::SetEnding(double now, const Ending& ending) {
-  constexpr double kStepsMin = 1, kSecondsMin = 1e-3;  // a goal is positive
-  const double steps = steps_ + std::max(ending.steps, kStepsMin);
-  Goal& goal = job_.goal;
-  if (goal.kind == GoalKind::kSteps) {
-    goal.target = steps;
-  } else if (goal.kind == GoalKind::kEpochs) {
-    goal.target = steps / goal.steps_per_epoch;
-  } else {
-    goal.max_steps = steps;
-  }
-  goal.max_seconds = std::max(now - started_.value_or(now), 0.0) + std::max(ending.seconds, kSecondsMin);
-}
+void Tuner::SetEnding(double now, const Ending& ending) { progress_.SetEnding(now, ending); }
 
 double Tuner::CollapseProbability() const {
   if (!looked_) return 0;

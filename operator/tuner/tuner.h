@@ -12,21 +12,22 @@
 // seconds. Source: docs/tuner.md#how-it-decides.
 #pragma once
 
-#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "base/sync_mode.h"
+#include "operator/tuner/belief/goal_progress.h"
+#include "operator/tuner/belief/job_description.h"
+#include "operator/tuner/belief/report.h"
 #include "operator/tuner/models/block_log.h"
-#include "operator/tuner/models/change_cost.h"
 #include "operator/tuner/models/cpu_model.h"
 #include "operator/tuner/models/efficiency.h"
 #include "operator/tuner/models/loss_curve.h"
 #include "operator/tuner/models/memory_model.h"
 #include "operator/tuner/models/pricing.h"
+#include "operator/tuner/models/staleness_model.h"
 #include "operator/tuner/models/structural_prior.h"
 #include "operator/tuner/models/throughput_model.h"
 #include "operator/tuner/models/timing_model.h"
@@ -37,80 +38,6 @@
 namespace attune::tuner {
 
 struct DesignPoint;
-
-enum class GoalKind {
-  kLoss,    // reach a loss, from above
-  kMetric,  // reach a metric: from below, or from above where it falls
-  kSteps,   // make a number of updates; without a bound where max_seconds is one
-  kEpochs,  // the same in passes over the data
-};
-
-struct Goal {
-  GoalKind kind = GoalKind::kLoss;
-  double target = 0;
-  double max_steps = std::numeric_limits<double>::infinity();    // the job ends there at the latest
-  double max_seconds = std::numeric_limits<double>::infinity();  // the same, since the first report began
-  double steps_per_epoch = 0;                                    // for kEpochs, > 0
-  bool metric_falls = false;                                     // for kMetric: less is better, and never below 0
-};
-
-// When a job ends at the latest, from now on.
-struct Ending {
-  double steps = std::numeric_limits<double>::infinity();  // updates of single workers
-  double seconds = std::numeric_limits<double>::infinity();
-};
-
-// Parts that can be left out, to measure what each is worth (bench/tuning).
-struct TunerParts {
-  bool structure = true;   // prior from structural models; otherwise Matern on log2 knobs
-  bool efficiency = true;  // progress per update depends on staleness
-  bool collapse = true;    // hypotheses of a collapse of progress
-  bool probe = true;       // a probe at low staleness where the loss cannot show
-  bool medians = true;     // blocks are medians of windows
-  bool memory = true;      // memory telemetry
-  bool cpu = true;         // what throttling and use of CPU say of limits
-  bool timing = true;      // what processes do with their time says which random models are like this job
-  bool crash_rule = true;  // any crash rule
-  bool start_design = true;
-  bool value_of_trial = true;  // otherwise the best mean is tried
-  bool change_costs = true;    // costs are weighed
-  bool hysteresis = true;
-  bool drift = true;
-  bool loss_horizon = true;  // otherwise the time elapsed is the horizon
-};
-
-struct JobDescription {
-  SpaceDescription space;
-  Goal goal;
-  Objective objective;
-  ChangeCosts costs;
-  double window_seconds = 10;  // shortest period worth measuring
-  SyncMode mode;
-  uint64_t seed = 1;
-  TunerParts parts;
-  JobHistory history;     // of finished jobs; empty: start cold
-  std::string signature;  // of this job; entries of the history with the same one are used
-};
-
-// One window (or less) of training at one setting.
-struct Report {
-  bool ok = true;  // false: the setting crashed
-  Setting setting;
-  double time = 0;  // its end, seconds on any clock that does not go back
-  double seconds = 0;
-  double steps = 0;  // updates of single workers
-  std::optional<double> loss_mean;
-  std::optional<double> metric;
-  std::optional<double> staleness;      // updates by others between a pull and its push
-  std::optional<double> server_memory;  // fullest server, share of its limit
-  std::optional<double> worker_memory;
-  // Means over the pods: share of the time that a quota of CPU held them up, and use as a share of their limit.
-  std::optional<double> worker_throttled, worker_cpu, server_throttled, server_cpu;
-  // Means over the pods: share of a worker's time in which it computes rather than waits (for rows, messages, the
-  // pace), and of a server's time in which it serves.
-  std::optional<double> worker_compute, server_busy;
-  bool during_change = false;
-};
 
 struct Remaining {
   double low = 0, mid = 0, high = 0;  // seconds from now, 90 % interval
@@ -251,12 +178,8 @@ class Tuner {
   void CloseRecord(const View& view, int next, DecisionKind kind);
   void AbsorbSpeed(const Report& report, int id);
   void FollowTimes();
-  double ExpectedStaleness(int id) const;
-  double LossOf(double metric) const;
   void WeighPrices(View& view) const;
   SettingBelief BeliefOf(const View& view, int id) const;
-  double StepsToGo() const;
-  double SecondsToGo(double now, double seconds_per_update) const;
 
   JobDescription job_;
   SearchSpace space_;
@@ -268,17 +191,14 @@ class Tuner {
   LossCurve curve_;
   ThroughputModel throughput_;
   Pricing pricing_;
+  StalenessModel staleness_;
+  GoalProgress progress_;
   std::vector<DecisionRecord> records_;
 
   // State besides the models.
   std::optional<std::pair<double, int>> looked_;  // time and setting of the last decision
-  std::optional<double> started_;                 // time of the first report's begin or of the first question
-  double last_time_ = 0;
-  double steps_ = 0, seconds_ = 0;
-  double spent_ = 0;  // by the objective's prices
+  double spent_ = 0;                              // by the objective's prices
   uint64_t rejected_ = 0;
-  double staleness_sum_ = 0, staleness_base_ = 0;  // regression of staleness on workers - 1
-  std::vector<std::pair<int, double>> measured_staleness_;
   size_t design_next_ = 0;
   int probe_setting_ = -1;                        // of the probe of efficiency in progress
   double probe_windows_ = 0, probe_planned_ = 0;  // made of it, and how many it shall have

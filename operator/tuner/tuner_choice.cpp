@@ -99,7 +99,7 @@ double Tuner::Caution() const {
     if (record->verdict == Verdict::kKept) break;
     failed += record->kind == DecisionKind::kTrial && record->verdict != Verdict::kOpen ? 1 : 0;
   }
-  const double age = (last_time_ - started_.value_or(last_time_)) / job_.window_seconds;
+  const double age = progress_.age() / job_.window_seconds;
   const double excess = static_cast<double>(next_number_ - 1) / (kChanges + age / kWindowsPerChange);
   return kCaution * (1 + std::max(0.0, failed - kFailuresFree) / kFailuresFree) * std::max(1.0, excess * excess);
 }
@@ -323,7 +323,7 @@ Decision Tuner::Finish(const View& view, int target, DecisionKind kind, const Pr
                     .outlook = view.outlook};
   if (target != view.current) {
     DecisionRecord record{.number = next_number_++,
-                          .time = *started_ + view.now,
+                          .time = progress_.TimeAt(view.now),
                           .kind = kind,
                           .from = space_.setting(view.current),
                           .to = decision.setting,

@@ -61,7 +61,7 @@ Tuner::Doubts Tuner::FindDoubts(const View& view, int setting) const {
   const auto here = model.Efficiencies(view.staleness[static_cast<size_t>(view.incumbent)]);
   const auto there = model.Efficiencies(view.staleness[static_cast<size_t>(setting)]);
   const double per_update = std::exp(view.speed.mean(view.incumbent));
-  const double most = SecondsToGo(view.now, per_update) / per_update;
+  const double most = progress_.SecondsToGo(view.now, per_update) / per_update;
   const double toll = view.toll[static_cast<size_t>(setting)] - view.toll[static_cast<size_t>(view.incumbent)];
   std::array<double, kHypotheses> saved{};  // seconds for each effective step
   for (size_t h = 0; h < kHypotheses; ++h) {

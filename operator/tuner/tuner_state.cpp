@@ -178,8 +178,12 @@ class TunerState {
     for (size_t i = t.records_.size() - std::min(newest, t.records_.size()); i < t.records_.size(); ++i) {
       records.push_back(ToJson(WithNames(t.records_[i], t.space_)));
     }
+    JobDescription job = t.job_;
+    job.goal = t.progress_.goal();  // as it was stated last
+    const GoalProgress::Dump progress = t.progress_.Save();
+    const StalenessModel::Dump staleness = t.staleness_.Save();
     return {{"state_version", kStateVersion},
-            {"job", ToJson(t.job_)},
+            {"job", ToJson(job)},
             {"blocks", tuner::Save(t.blocks_.Save())},
             {"curve", tuner::Save(t.curve_.Save())},
             {"efficiency_prior", t.curve_.efficiency().prior()},
@@ -187,15 +191,15 @@ class TunerState {
             {"cpu", tuner::Save(t.cpu_.entries())},
             {"timing", tuner::Save(t.timing_.Save())},
             {"records", std::move(records)},
-            {"started", t.started_ ? Json(*t.started_) : Json(nullptr)},
-            {"last_time", t.last_time_},
-            {"steps", t.steps_},
-            {"seconds", t.seconds_},
+            {"started", progress.started ? Json(*progress.started) : Json(nullptr)},
+            {"last_time", progress.last_time},
+            {"steps", progress.steps},
+            {"seconds", progress.seconds},
             {"spent", t.spent_},
             {"rejected", t.rejected_},
-            {"staleness_sum", t.staleness_sum_},
-            {"staleness_base", t.staleness_base_},
-            {"staleness", t.measured_staleness_},
+            {"staleness_sum", staleness.sum},
+            {"staleness_base", staleness.base},
+            {"staleness", staleness.settings},
             {"design_next", t.design_next_},
             {"probe_setting", t.probe_setting_},
             {"probe_windows", t.probe_windows_},
@@ -223,15 +227,16 @@ class TunerState {
       t.FollowTimes();
     }
     for (const Json& record : json.at("records")) t.records_.push_back(LoadRecord(record, t.space_));
-    if (json.at("started").is_number()) t.started_ = json.at("started").get<double>();
-    t.last_time_ = json.at("last_time").get<double>();
-    t.steps_ = json.at("steps").get<double>();
-    t.seconds_ = json.at("seconds").get<double>();
+    const Json& started = json.at("started");
+    t.progress_.Load({.started = started.is_number() ? std::optional(started.get<double>()) : std::nullopt,
+                      .last_time = json.at("last_time").get<double>(),
+                      .steps = json.at("steps").get<double>(),
+                      .seconds = json.at("seconds").get<double>()});
     t.spent_ = json.value("spent", 0.0);
     t.rejected_ = json.at("rejected").get<uint64_t>();
-    t.staleness_sum_ = json.at("staleness_sum").get<double>();
-    t.staleness_base_ = json.at("staleness_base").get<double>();
-    t.measured_staleness_ = json.at("staleness").get<std::vector<std::pair<int, double>>>();
+    t.staleness_.Load({.sum = json.at("staleness_sum").get<double>(),
+                       .base = json.at("staleness_base").get<double>(),
+                       .settings = json.at("staleness").get<std::vector<std::pair<int, double>>>()});
     t.design_next_ = json.at("design_next").get<size_t>();
     const auto setting = [&](const char* name) { return std::clamp(json.at(name).get<int>(), -1, settings - 1); };
     t.probe_setting_ = setting("probe_setting");

@@ -42,35 +42,6 @@ class Durations {
 
 }  // namespace
 
-double Tuner::ExpectedStaleness(int id) const {
-  for (const auto& [setting, staleness] : measured_staleness_) {
-    if (setting == id) return staleness;
-  }
-  const double others = space_.Value(id, "workers", 1) - 1;
-  if (job_.mode == SyncMode::Bsp()) return others;
-  constexpr double kPrior = 4;  // weight of staleness = workers - 1
-  return (staleness_sum_ + kPrior) / (staleness_base_ + kPrior) * others;
-}
-
-// What falls towards its target while a metric comes nearer to its own.
-double Tuner::LossOf(double metric) const {
-  return job_.goal.metric_falls ? metric : std::max(2 * job_.goal.target, 1.0) - metric;
-}
-
-double Tuner::StepsToGo() const {
-  const Goal& goal = job_.goal;
-  // A job that continues beyond its limit has none.
-  const double cap = steps_ < goal.max_steps ? goal.max_steps - steps_ : std::numeric_limits<double>::infinity();
-  if (goal.kind == GoalKind::kSteps) return std::max(0.0, std::min(goal.target - steps_, cap));
-  if (goal.kind == GoalKind::kEpochs) return std::max(0.0, std::min(goal.target * goal.steps_per_epoch - steps_, cap));
-  return std::max(0.0, cap);
-}
-
-// Until the job ends at the latest; infinite where nothing but its loss ends it.
-double Tuner::SecondsToGo(double now, double seconds_per_update) const {
-  return std::min(StepsToGo() * seconds_per_update, std::max(0.0, job_.goal.max_seconds - now));
-}
-
 // The pace of effective progress that the best setting would have, under each hypothesis about efficiency.
 void Tuner::FitBestPace(View& view) const {
   const EfficiencyModel& model = curve_.efficiency();
@@ -96,12 +67,10 @@ void Tuner::FitEfficiency(View& view) const {
   const EfficiencyModel& model = curve_.efficiency();
   const bool learned = model.staleness_max() > 0;
   FitBestPace(view);
-  const Goal& goal = job_.goal;
-  if (goal.kind == GoalKind::kLoss || goal.kind == GoalKind::kMetric) {
-    const double target = goal.kind == GoalKind::kMetric ? LossOf(goal.target) : goal.target;
-    view.curve = curve_.Fit(target, view.best_pace);
-  } else {
+  if (progress_.CountsUpdates()) {
     view.curve.weights = model.prior();
+  } else {
+    view.curve = curve_.Fit(progress_.TargetLoss(), view.best_pace);
   }
   for (int id = 0; id < space_.size(); ++id) {
     const auto i = static_cast<size_t>(id);
@@ -133,13 +102,13 @@ int Tuner::ChooseIncumbent(const View& view) const {
 void Tuner::FitRemaining(View& view) const {
   const auto b = static_cast<size_t>(view.incumbent);
   const double per_update = std::exp(view.speed.mean(view.incumbent));
-  const double most = SecondsToGo(view.now, per_update);
+  const double most = progress_.SecondsToGo(view.now, per_update);
   const double plain = std::max(view.now, kShortHorizonWindows * job_.window_seconds);
   view.horizon = std::min(plain, most);
   const double z = 1.645 * std::hypot(std::sqrt(std::max(view.speed.variance(view.incumbent), 0.0)), 0.02);
-  const Remaining at_most{SecondsToGo(view.now, per_update * std::exp(-z)), most,
-                          SecondsToGo(view.now, per_update * std::exp(z))};
-  if (job_.goal.kind == GoalKind::kSteps || job_.goal.kind == GoalKind::kEpochs) {
+  const Remaining at_most{progress_.SecondsToGo(view.now, per_update * std::exp(-z)), most,
+                          progress_.SecondsToGo(view.now, per_update * std::exp(z))};
+  if (progress_.CountsUpdates()) {
     if (blocks_.blocks().empty()) return;
     view.remaining = at_most;
     view.outlook = Outlook::kEstimated;
@@ -176,7 +145,7 @@ Tuner::View Tuner::Look(double now, int current) const {
   view.crash.resize(n);
   view.windows.assign(n, 0);
   for (int id = 0; id < space_.size(); ++id) {
-    view.staleness[static_cast<size_t>(id)] = ExpectedStaleness(id);
+    view.staleness[static_cast<size_t>(id)] = staleness_.Expected(id, space_.Value(id, "workers", 1));
     if (!job_.parts.crash_rule) continue;
     const bool beyond = memory_.BeyondEvidence(space_, id, current);
     view.crash[static_cast<size_t>(id)] = std::max(memory_.CrashProbability(space_, id), beyond ? kUnknownRisk : 0);

@@ -84,6 +84,8 @@ const std::vector<Rule>& Rules() {
       {"operator/tuner/space/", {"base/"}},
       {"operator/tuner/models/", {"base/", "operator/tuner/space/"}},
       {"operator/tuner/records/", {"base/", "operator/tuner/space/", "operator/tuner/models/"}},
+      {"operator/tuner/belief/",
+       {"base/", "operator/tuner/space/", "operator/tuner/models/", "operator/tuner/records/"}},
       {"operator/tuner/", {"base/"}},
       {"operator/api/pod/", {"base/", "operator/kube/", "operator/api/"}},
       {"operator/api/manifest/", {"base/", "operator/api/"}},
