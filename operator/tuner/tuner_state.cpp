@@ -159,6 +159,27 @@ TimingModel::Saved LoadTiming(const Json& json, int settings) {
   return {list("readings"), list("taken"), json.at("times").get<int>()};
 }
 
+Evidence::Dump LoadEvidence(const Json& json, const SearchSpace& space) {
+  const int settings = space.size();
+  Evidence::Dump dump;
+  dump.blocks = LoadBlocks(json.at("blocks"), settings);
+  dump.curve = LoadCurve(json.at("curve"));
+  dump.efficiency_prior = json.at("efficiency_prior").get<HypothesisWeights>();
+  dump.memory = LoadMemory(json.at("memory"), space);
+  if (const auto cpu = json.find("cpu"); cpu != json.end()) dump.cpu = LoadCpu(*cpu, settings);
+  if (const auto timing = json.find("timing"); timing != json.end()) dump.timing = LoadTiming(*timing, settings);
+  dump.staleness = {.sum = json.at("staleness_sum").get<double>(),
+                    .base = json.at("staleness_base").get<double>(),
+                    .settings = json.at("staleness").get<std::vector<std::pair<int, double>>>()};
+  const Json& started = json.at("started");
+  dump.progress = {.started = started.is_number() ? std::optional(started.get<double>()) : std::nullopt,
+                   .last_time = json.at("last_time").get<double>(),
+                   .steps = json.at("steps").get<double>(),
+                   .seconds = json.at("seconds").get<double>()};
+  dump.spent = json.value("spent", 0.0);
+  return dump;
+}
+
 DecisionRecord LoadRecord(const Json& json, const SearchSpace& space) {
   auto named = RecordFromJson(json);
   bool fits = named.ok() && named->knobs.size() == static_cast<size_t>(space.knob_count());
@@ -175,84 +196,68 @@ class TunerState {
  public:
   static Json Save(const Tuner& t, size_t newest) {
     Json records = Json::array();
-    for (size_t i = t.records_.size() - std::min(newest, t.records_.size()); i < t.records_.size(); ++i) {
-      records.push_back(ToJson(WithNames(t.records_[i], t.space_)));
-    }
-    JobDescription job = t.job_;
-    job.goal = t.progress_.goal();  // as it was stated last
-    const GoalProgress::Dump progress = t.progress_.Save();
-    const StalenessModel::Dump staleness = t.staleness_.Save();
+    const std::vector<DecisionRecord>& all = t.log_.records();
+    for (size_t i = all.size() - std::min(newest, all.size()); i < all.size(); ++i)
+      records.push_back(ToJson(WithNames(all[i], t.space())));
+    const Evidence::Dump evidence = t.evidence_.Save();
+    const GoalProgress::Dump& progress = evidence.progress;
+    const EfficiencyProbe::Dump probe = t.probe_.Save();
+    const Stays::Dump stays = t.stays_.Save();
     return {{"state_version", kStateVersion},
-            {"job", ToJson(job)},
-            {"blocks", tuner::Save(t.blocks_.Save())},
-            {"curve", tuner::Save(t.curve_.Save())},
-            {"efficiency_prior", t.curve_.efficiency().prior()},
-            {"memory", tuner::Save(t.memory_.Save())},
-            {"cpu", tuner::Save(t.cpu_.entries())},
-            {"timing", tuner::Save(t.timing_.Save())},
+            {"job", ToJson(t.evidence_.job_now())},
+            {"blocks", tuner::Save(evidence.blocks)},
+            {"curve", tuner::Save(evidence.curve)},
+            {"efficiency_prior", evidence.efficiency_prior},
+            {"memory", tuner::Save(evidence.memory)},
+            {"cpu", tuner::Save(evidence.cpu)},
+            {"timing", tuner::Save(evidence.timing)},
             {"records", std::move(records)},
             {"started", progress.started ? Json(*progress.started) : Json(nullptr)},
             {"last_time", progress.last_time},
             {"steps", progress.steps},
             {"seconds", progress.seconds},
-            {"spent", t.spent_},
+            {"spent", evidence.spent},
             {"rejected", t.rejected_},
-            {"staleness_sum", staleness.sum},
-            {"staleness_base", staleness.base},
-            {"staleness", staleness.settings},
-            {"design_next", t.design_next_},
-            {"probe_setting", t.probe_setting_},
-            {"probe_windows", t.probe_windows_},
-            {"windows_since_probe", t.windows_since_probe_},
-            {"probe_planned", t.probe_planned_},
-            {"probe_staleness", t.probe_staleness_},
+            {"staleness_sum", evidence.staleness.sum},
+            {"staleness_base", evidence.staleness.base},
+            {"staleness", evidence.staleness.settings},
+            {"design_next", t.design_.taken()},
+            {"probe_setting", probe.setting},
+            {"probe_windows", probe.windows},
+            {"windows_since_probe", probe.windows_since},
+            {"probe_planned", probe.planned},
+            {"probe_staleness", probe.staleness},
             {"looked", t.looked_ ? Json{t.looked_->first, t.looked_->second} : Json(nullptr)},
-            {"last_setting", t.last_setting_},
-            {"previous_setting", t.previous_setting_},
-            {"kept_setting", t.kept_setting_},
-            {"previous_kept", t.previous_kept_},
-            {"windows_here", t.windows_here_},
-            {"next_number", t.next_number_}};
+            {"last_setting", stays.last},
+            {"previous_setting", stays.previous},
+            {"kept_setting", stays.kept},
+            {"previous_kept", stays.previous_kept},
+            {"windows_here", stays.windows_here},
+            {"next_number", t.log_.next_number()}};
   }
 
   static void Load(const Json& json, Tuner& t) {
-    const int settings = t.space_.size();
-    t.blocks_.Load(LoadBlocks(json.at("blocks"), settings));
-    t.curve_.Load(LoadCurve(json.at("curve")));
-    t.curve_.efficiency().SetPrior(json.at("efficiency_prior").get<HypothesisWeights>());
-    t.memory_.Load(LoadMemory(json.at("memory"), t.space_));
-    if (const auto cpu = json.find("cpu"); cpu != json.end()) t.cpu_.Load(LoadCpu(*cpu, settings));
-    if (const auto timing = json.find("timing"); timing != json.end()) {
-      t.timing_.Load(LoadTiming(*timing, settings));
-      t.FollowTimes();
-    }
-    for (const Json& record : json.at("records")) t.records_.push_back(LoadRecord(record, t.space_));
-    const Json& started = json.at("started");
-    t.progress_.Load({.started = started.is_number() ? std::optional(started.get<double>()) : std::nullopt,
-                      .last_time = json.at("last_time").get<double>(),
-                      .steps = json.at("steps").get<double>(),
-                      .seconds = json.at("seconds").get<double>()});
-    t.spent_ = json.value("spent", 0.0);
+    const int settings = t.space().size();
+    t.evidence_.Load(LoadEvidence(json, t.space()));
+    std::vector<DecisionRecord> records;
+    for (const Json& record : json.at("records")) records.push_back(LoadRecord(record, t.space()));
+    t.log_.Load(std::move(records), json.at("next_number").get<uint64_t>());
     t.rejected_ = json.at("rejected").get<uint64_t>();
-    t.staleness_.Load({.sum = json.at("staleness_sum").get<double>(),
-                       .base = json.at("staleness_base").get<double>(),
-                       .settings = json.at("staleness").get<std::vector<std::pair<int, double>>>()});
-    t.design_next_ = json.at("design_next").get<size_t>();
+    t.design_.Load(json.at("design_next").get<size_t>());
     const auto setting = [&](const char* name) { return std::clamp(json.at(name).get<int>(), -1, settings - 1); };
-    t.probe_setting_ = setting("probe_setting");
-    t.probe_windows_ = json.at("probe_windows").get<double>();
-    t.windows_since_probe_ = json.at("windows_since_probe").get<double>();
-    t.probe_planned_ = json.at("probe_planned").get<double>();
-    t.probe_staleness_ = json.at("probe_staleness").get<double>();
+    t.probe_.Load({.setting = setting("probe_setting"),
+                   .windows = json.at("probe_windows").get<double>(),
+                   .windows_since = json.at("windows_since_probe").get<double>(),
+                   .planned = json.at("probe_planned").get<double>(),
+                   .staleness = json.at("probe_staleness").get<double>()});
     if (json.at("looked").is_array())
       t.looked_ = {json.at("looked").at(0).get<double>(),
                    std::clamp(json.at("looked").at(1).get<int>(), 0, settings - 1)};
-    t.last_setting_ = setting("last_setting");
-    t.previous_setting_ = setting("previous_setting");
-    t.kept_setting_ = setting("kept_setting");
-    t.previous_kept_ = setting("previous_kept");
-    t.windows_here_ = json.at("windows_here").get<double>();
-    t.next_number_ = json.at("next_number").get<uint64_t>();
+    t.stays_.Load({.last = setting("last_setting"),
+                   .previous = setting("previous_setting"),
+                   .kept = setting("kept_setting"),
+                   .previous_kept = setting("previous_kept"),
+                   .windows_here = json.at("windows_here").get<double>()});
   }
 };
 
