@@ -46,6 +46,7 @@ inline constexpr size_t kPullsInFlightMax = 65536;        // of one worker
 inline constexpr size_t kLocalizesInFlightMax = 64;       // calls of one worker
 inline constexpr size_t kLocationsMax = 1 << 16;          // owners of rows that one worker remembers
 inline constexpr size_t kIntentsMax = 1 << 24;            // announced uses of rows, of one worker
+inline constexpr size_t kInterestsMax = 1 << 22;          // announced rows by node, at one home
 inline constexpr size_t kFetchedBytesMax = 256 << 20;     // rows fetched ahead by one worker
 inline constexpr size_t kRequestsInFlightMax = 4096;      // of one node at the coordinator
 inline constexpr size_t kAnswersBehindAWait = 1024;       // kept for one node because an older request of it waits

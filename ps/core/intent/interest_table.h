@@ -1,0 +1,87 @@
+// At the home of rows: which nodes have announced a row, and in which way each has it. By this the home decides
+// (row_decision.h), and by this it knows who has copies to be kept up to date.
+//
+//   table.Announce(row, node, {.use = {.reads = 12, .writes = 12}, .until = until}, now);
+//   table.Collect(row, now, interests);
+//   DecideRow(interests, bytes, rules, costs);
+//   table.Place(row, interests);
+//
+// An interest is a row and a node; it is there while the node has announced the row or has it somehow, and takes 36
+// bytes. Pure; the order of what it visits follows from the calls alone. Externally synchronized.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/time_source.h"
+#include "ps/core/intent/row_decision.h"
+#include "ps/core/keys/key_map.h"
+#include "ps/core/keys/row_chains.h"
+#include "ps/core/protocol/ids.h"
+
+namespace attune::ps {
+
+class InterestTable {
+ public:
+  explicit InterestTable(size_t interests_max) : interests_max_(interests_max) {}
+
+  struct Announcement {
+    RowUse use;             // steps, counted up to 65,535
+    MonotonicTime until{};  // the end of the last of them
+    uint32_t fetches = 0;   // of the row by this node, since any node wrote to it; counted up to 255
+  };
+  // Takes the place of what the node had announced of the row. False: there is no room for one interest more.
+  bool Announce(TableKey row, NodeId node, const Announcement& announced, MonotonicTime now);
+  // It will use the row no more. What it has of it, it keeps until that is decided.
+  void Withdraw(TableKey row, NodeId node);
+  // The copies of all others have been sent what this node wrote.
+  void Refreshed(TableKey row, NodeId writer);
+
+  // All interests in the row, and nothing else, in `interests`.
+  void Collect(TableKey row, MonotonicTime now, std::vector<RowInterest>& interests) const;
+  // Takes over their places. An interest that is neither announced nor has the row is forgotten.
+  void Place(TableKey row, std::span<const RowInterest> interests);
+
+  // Forgets all for which keep(TableKey, NodeId) is false, after forget(TableKey, NodeId). For nodes that have left the
+  // map, and for shards that have another home.
+  template <typename Keep, typename Forget>
+  void Retain(Keep&& keep, Forget&& forget) {
+    interests_.Remove([&](const Interest& interest) {
+      const TableKey row{TableId(interest.table), interest.key};
+      if (keep(row, interest.node)) return false;
+      forget(row, interest.node);
+      return true;
+    });
+  }
+
+  size_t size() const { return interests_.size(); }
+  bool empty() const { return interests_.empty(); }
+  size_t memory_bytes() const { return interests_.memory_bytes(); }
+
+ private:
+  struct Interest {
+    Key key = 0;
+    uint32_t table = 0;
+    uint32_t next = 0;
+    NodeId node;
+    uint32_t until = 0;  // milliseconds of the clock, which may wrap
+    uint16_t reads = 0;
+    uint16_t writes = 0;
+    RowPlace place = RowPlace::kLeft;
+    uint8_t refreshes = 0;  // since it was announced
+    uint8_t fetches = 0;
+    bool is_announced() const { return reads > 0 || writes > 0; }
+  };
+  static_assert(sizeof(Interest) == 32);
+
+  Interest* Find(TableKey row, NodeId node) const {
+    return interests_.Find(row, [&](const Interest& interest) { return interest.node == node; });
+  }
+
+  const size_t interests_max_;
+  RowChains<Interest> interests_;
+};
+
+}  // namespace attune::ps
