@@ -4,7 +4,10 @@
 //
 // Each mechanism is a class of its own. RowNode finds out where a message goes, and in which order the parts act when
 // a map or a row has come:
+//   row_inbox               which messages are taken now, and which wait for a newer map
+//   row_operations          where an operation is done, and what waits for a row or for a home
 //   row_pushes, row_pulls   operations on rows that are here
+//   row_arrivals            rows that arrive here, and what waited for them
 //   row_moves               Localize, MoveOrder, Handover; homes change; rows called back home
 //   row_copies              copies kept for others: Replicate, Install
 //   row_installs            copies given to others: a next backup becomes complete
@@ -18,9 +21,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,24 +31,22 @@
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/shard_map.h"
+#include "ps/core/rows/row_arrivals.h"
 #include "ps/core/rows/row_context.h"
 #include "ps/core/rows/row_copies.h"
+#include "ps/core/rows/row_inbox.h"
 #include "ps/core/rows/row_installs.h"
 #include "ps/core/rows/row_io.h"
 #include "ps/core/rows/row_moves.h"
+#include "ps/core/rows/row_operations.h"
 #include "ps/core/rows/row_pulls.h"
-#include "ps/core/rows/row_pushes.h"
 #include "ps/core/rows/row_recovery.h"
 #include "ps/core/rows/row_restore.h"
 #include "ps/core/rows/row_snapshot.h"
 #include "ps/core/rows/state/duplicate_filter.h"
-#include "ps/core/rows/state/open_handovers.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/row_tables.h"
-#include "ps/core/rows/state/served_keys.h"
 #include "ps/core/rows/state/shard_states.h"
-#include "ps/core/rows/state/stalled_messages.h"
-#include "ps/core/rows/state/waiting_operations.h"
 #include "ps/store/filter_records.h"
 #include "ps/store/table_store.h"
 
@@ -71,11 +70,10 @@ class RowNode {
   void AdoptMap(ShardMap map, MonotonicTime now, RowOutputs& out);
   // `from`: the peer, or self() for operations that begin here.
   void Receive(NodeId from, Message message, MonotonicTime now, RowOutputs& out);
-  // False: it would have to wait for a newer map, and no more messages of this peer are kept. It is not to be taken
-  // from its link, which brings it again.
-  bool HasRoomFor(NodeId from, const Message& message) const;
   // All pushes of `origin` up to this one are settled. What a message would say, without one.
-  void LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out);
+  void LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
+    operations_.LearnSettled(origin, acked_below, out);
+  }
   // Drops pulls whose time is over.
   void OnTimer(MonotonicTime now) { pulls_.Expire(now); }
   MonotonicTime WakeAt() const { return pulls_.next_deadline(); }
@@ -84,13 +82,14 @@ class RowNode {
   const RowCounters& counters() const { return node_.counters(); }
   RowsReport Report() const;
   // What its home shards have been asked for since this was taken last.
-  std::vector<ShardKeys> TakeServedKeys() { return served_.Take(); }
+  std::vector<ShardKeys> TakeServedKeys() { return operations_.TakeServedKeys(); }
   size_t parked() const { return pulls_.size(); }
   // The row is here: reading and writing it needs no message. False for every row of a table not installed.
   bool OwnsNow(TableId table, Key key) const;
-  bool HoldsForeignRows() const { return shards_.foreign_rows() > 0; }
-  // A push is acknowledged by a backup: some shard has one, or is getting one.
-  bool HasGuards() const { return shards_.any_guard(); }
+  // What it has of each shard.
+  const ShardStates& shards() const { return shards_; }
+  // What has come from others and waits for a newer map.
+  const RowInbox& inbox() const { return inbox_; }
 
   // --- rows lost without a copy (docs/protocol.md#a-crash)
 
@@ -118,67 +117,37 @@ class RowNode {
   const RowTables::Stores& tables() const { return tables_.rows(); }
   const RowTables::Stores& copies() const { return tables_.copies(); }
 
-  // For checkers: messages delivered but held for a newer map, and what must be empty at rest ("" when it is).
-  void ForEachStalled(const std::function<void(NodeId from, const Message&)>& visit) const;
+  // For checkers: what must be empty at rest ("" when it is).
   std::string WhatWaits() const;
   NodeId DirectoryOwner(TableId table, Key key) const;  // 0: not its home, or the home is not ready
   const DuplicateFilter& filter() const { return records_.filter(); }
 
  private:
-  using Queued = WaitingOperations::Queued;
-
-  // --- row_node.cpp
   void Handle(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out);
-  void Deliver(NodeId from, Message&& message, MonotonicTime now, RowOutputs& out);
-  void DrainSelf(MonotonicTime now, RowOutputs& out);
-  void DrainStalled(MonotonicTime now, RowOutputs& out);
-  bool MustStall(NodeId from, const Message& message) const;
+  // What this node has sent to itself.
+  void HandleOwn(MonotonicTime now, RowOutputs& out);
   void ForgetRemoved(const ShardMap& old);
   void ForgetUnrecovered(RowOutputs& out);
-
-  // --- row_operations.cpp
-  void On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out);
-  void On(NodeId from, Replicate&& replicate, RowOutputs& out);
-  void On(ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out);
-  template <typename Operation>
-  void Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out);
-  template <typename Operation>
-  void Here(Operation&& operation, MonotonicTime now, RowOutputs& out);
-  void RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out);
-  void Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out);
-
-  // --- row_arrivals.cpp
-  void On(NodeId from, Handover&& handover, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, const HandoverAck& ack, MonotonicTime now, RowOutputs& out);
   void On(NodeId from, FetchedRows&& fetched, MonotonicTime now, RowOutputs& out);
-  void Insert(const RowBatch& rows, const Records& records, RowOutputs& out);
-  void Arrive(const RowBatch& rows, const Records& records, MonotonicTime now, RowOutputs& out);
   void Resolve(MonotonicTime now, RowOutputs& out);
-  void Activate(std::span<const uint32_t> shards, MonotonicTime now, RowOutputs& out);
-  void CheckJoins(RowOutputs& out);
-  void Answered(std::optional<uint64_t> withheld, RowOutputs& out);
 
   // What the parts share.
   RowContext node_;
   RowTables tables_{node_.options()};
   RowRecords records_;
   ShardStates shards_;
-  ServedKeys served_;
 
-  StalledMessages stalled_{node_.options().stalled_max, node_.options().stalled_bytes_max};  // for a newer map
-  WaitingOperations waiting_;
-  WithheldAcks withheld_;
+  RowInbox inbox_{node_};
   RowPulls pulls_{node_, tables_, records_};
-  RowPushes pushes_{node_, tables_, shards_, records_};
   RowSnapshot snapshot_{node_, tables_, records_};
   RowMoves moves_{node_, tables_, shards_, records_, pulls_, snapshot_};
   RowCopies copies_{node_, tables_, shards_, records_};
   RowInstalls installs_{node_, tables_, shards_, records_};
   RowRestore restore_{node_, tables_, shards_, records_, installs_};
   RowRecovery recovery_{node_, tables_, shards_, moves_.handovers(), copies_, restore_};
+  RowOperations operations_{node_, tables_, shards_, records_, pulls_, moves_, installs_};
+  RowArrivals arrivals_{node_, tables_, shards_, records_, pulls_, snapshot_, moves_, installs_, operations_};
 };
 
 }  // namespace attune::ps

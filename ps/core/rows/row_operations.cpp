@@ -1,10 +1,13 @@
-// Operations at any node: done here, or they wait for the row, queue at a home that is not ready, or are sent on.
+#include "ps/core/rows/row_operations.h"
+
 #include <algorithm>
+#include <cstdint>
+#include <iterator>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
-#include "ps/core/rows/row_node.h"
+#include "ps/core/mutations.h"
 #include "ps/core/rows/state/parts.h"
 
 namespace attune::ps {
@@ -13,7 +16,7 @@ namespace attune::ps {
 
 // All rows are here, or begin here.
 template <typename Operation>
-void RowNode::Here(Operation&& operation, MonotonicTime now, RowOutputs& out) {
+void RowOperations::Here(Operation&& operation, MonotonicTime now, RowOutputs& out) {
   if constexpr (std::is_same_v<Operation, Push>) {
     const NodeId origin = operation.origin;
     if (pushes_.Apply(std::move(operation), out)) pulls_.Retry(origin, out);
@@ -25,7 +28,7 @@ void RowNode::Here(Operation&& operation, MonotonicTime now, RowOutputs& out) {
 }
 
 template <typename Operation>
-void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out) {
+void RowOperations::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, RowOutputs& out) {
   const size_t count = operation.keys.size();
   size_t counted = count;  // of those that others ask for: only the home's load is reported
   if constexpr (std::is_same_v<Operation, InstallWanted>) {
@@ -72,21 +75,36 @@ void RowNode::Dispatch(NodeId from, Operation&& operation, MonotonicTime now, Ro
   }
 }
 
-// What waited under an older map looks for its way again; whatever sent it is not trusted any more.
-void RowNode::Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out) {
+// --- what has waited
+
+std::vector<RowOperations::Queued> RowOperations::TakeAffected(bool recovery, std::span<const uint32_t> given_away) {
+  std::vector<Queued> operations;
+  if (recovery && !node_.Mutant(RowMutation::kWaitingOpsKeptAtRecovery)) operations = waiting_.TakeAll();
+  served_.SetShards(node_.map().shard_count());
+  if (recovery || !given_away.empty()) std::ranges::move(waiting_.TakeQueue(), std::back_inserter(operations));
+  if (given_away.empty()) return operations;
+  for (Pull& pull : pulls_.TakeElsewhere(given_away)) {
+    operations.push_back({.from = node_.self(), .message = std::move(pull)});
+  }
+  return operations;
+}
+
+void RowOperations::Requeue(std::vector<Queued> operations, MonotonicTime now, RowOutputs& out) {
   for (Queued& queued : operations) {
-    std::visit(
-        [](auto& operation) {
-          if constexpr (requires { operation.by_home; }) operation.by_home = false;
-        },
-        queued.message);
     const bool is_known = queued.from == node_.self() || node_.IsMember(queued.from);
-    Deliver(is_known ? queued.from : node_.self(), std::move(queued.message), now, out);
+    const NodeId from = is_known ? queued.from : node_.self();
+    std::visit(
+        [&](auto&& operation) {
+          if constexpr (requires { operation.by_home; }) operation.by_home = false;
+          if constexpr (requires { On(from, std::move(operation), now, out); }) {
+            On(from, std::move(operation), now, out);
+          }
+        },
+        std::move(queued.message));
   }
 }
 
-// Rows have arrived: what waited for them, in its order.
-void RowNode::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
+void RowOperations::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime now, RowOutputs& out) {
   if (!waiting_.AnyForRows()) return;
   for (const auto& [message, places] : waiting_.TakeFor(table, keys)) {
     if (const auto* push = std::get_if<Push>(message.get())) {
@@ -101,7 +119,7 @@ void RowNode::RunWaiting(TableId table, std::span<const Key> keys, MonotonicTime
 
 // --- operations that arrive
 
-void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
+void RowOperations::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
   ++node_.counters().pushes;
   if (!node_.IsMember(push.origin) && !node_.Mutant(RowMutation::kDeadOriginsPushAccepted)) return;
   const NodeId origin = push.origin;
@@ -110,7 +128,7 @@ void RowNode::On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out) {
   if (settled_more) pulls_.Retry(origin, out);
 }
 
-void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
+void RowOperations::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
   ++node_.counters().pulls;
   if (!node_.IsMember(pull.origin)) return;
   const NodeId origin = pull.origin;
@@ -119,11 +137,11 @@ void RowNode::On(NodeId from, Pull&& pull, MonotonicTime now, RowOutputs& out) {
   if (settled_more) pulls_.Retry(origin, out);
 }
 
-void RowNode::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out) {
+void RowOperations::On(NodeId from, InstallWanted&& wanted, MonotonicTime now, RowOutputs& out) {
   Dispatch(from, std::move(wanted), now, out);
 }
 
-void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
+void RowOperations::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs& out) {
   if (localize.keys.empty() || tables_.Rows(localize.table) == nullptr) return;
   Groups<ShardStates::Place> groups;
   for (uint32_t i = 0; i < localize.keys.size(); ++i) {
@@ -154,14 +172,12 @@ void RowNode::On(NodeId from, Localize&& localize, MonotonicTime now, RowOutputs
   }
 }
 
-void RowNode::On(NodeId from, Replicate&& replicate, RowOutputs& out) {
-  if (!copies_.Admit(from, replicate, out)) return;
-  if (node_.IsMember(replicate.origin)) LearnSettled(replicate.origin, replicate.acked_below, out);
-  copies_.Take(from, std::move(replicate), out);
+void RowOperations::LearnSettled(NodeId origin, SequenceNumber acked_below, RowOutputs& out) {
+  if (records_.filter().MergeAckedBelow(origin, acked_below)) pulls_.Retry(origin, out);
 }
 
 // The push was applied and recorded here, or where the row went; who has the row now asks the right backup.
-void RowNode::On(ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
+void RowOperations::On(ReplicateRefused&& refused, MonotonicTime now, RowOutputs& out) {
   Replicate& replicate = refused.replicate;
   if (!node_.IsMember(replicate.origin)) {  // no caller waits, but the copy should have it
     return Dispatch(node_.self(),

@@ -101,7 +101,7 @@ void ServerCore::OnRowMessage(Received input, MonotonicTime now, ServerOutputs& 
   if (!MayServe(now)) return fenced_.Keep(std::move(input));  // others may have taken its place
   const NodeId from = input.from;
   std::vector<Message> delivered;
-  if (!rows_.HasRoomFor(from, input.message)) {
+  if (!rows_.inbox().HasRoomFor(from, input.message)) {
     LeaveOut(input);
     AskForMap(now, out);
   }

@@ -74,7 +74,7 @@ std::vector<NodeId> OwnRows::Unreached() const {
 void OwnRows::Receive(Received input, MonotonicTime now, WorkerOutputs& out) {
   const NodeId from = input.from;
   std::vector<Message> delivered;
-  if (!rows_.HasRoomFor(from, input.message)) {
+  if (!rows_.inbox().HasRoomFor(from, input.message)) {
     LeaveOut(input);
     cluster_.AskForNewerMap(now, out.send);
   }

@@ -65,7 +65,7 @@ class OwnRows {
   // Null: no row of the table is here.
   TableStore* StoreOf(TableId table) const;
   // As StoreOf, when a push may be applied at once: no copy of it need be made.
-  TableStore* UnguardedStoreOf(TableId table) const { return rows_.HasGuards() ? nullptr : StoreOf(table); }
+  TableStore* UnguardedStoreOf(TableId table) const { return rows_.shards().any_guard() ? nullptr : StoreOf(table); }
   void AnswerSelf(Message message) { answers_.push_back(std::move(message)); }
   // Not OK: the rows cannot continue. Given once.
   Status TakeLost() { return std::exchange(lost_, OkStatus()); }

@@ -60,7 +60,7 @@ class WorkerRows {
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,
                                  uint64_t step);
   // Some rows may be here, so that PullHere is worth a try.
-  bool MayBeHere() const { return own_.rows().HoldsForeignRows() || !prefetched_.empty(); }
+  bool MayBeHere() const { return own_.rows().shards().foreign_rows() > 0 || !prefetched_.empty(); }
   std::span<float> PlaceOf(NodeId from, RequestId request, size_t values);
 
   // --- rows that the program has announced (worker_intents.cpp)

@@ -64,7 +64,7 @@ bool RowSimulation::InFlight(TableKey key, const SimPush* push, bool& contains) 
       }
     }
     if (node->alive && map_->Contains(node->id)) {
-      node->rows->ForEachStalled([&](NodeId from, const Message& message) {
+      node->rows->inbox().stalled().ForEach([&](NodeId from, const Message& message) {
         if (!node->gone.contains(from)) look(*node, message);
       });
     }

@@ -56,7 +56,7 @@ class StalledMessagesTest : public testing::Test {
   }
   size_t Stalled() const {
     size_t stalled = 0;
-    core_.rows().ForEachStalled([&](NodeId, const Message&) { ++stalled; });
+    core_.rows().inbox().stalled().ForEach([&](NodeId, const Message&) { ++stalled; });
     return stalled;
   }
 
