@@ -82,6 +82,7 @@ const std::vector<Rule>& Rules() {
       {"operator/kube/watch/", {"base/", "operator/kube/"}},
       {"operator/kube/", {"base/"}},
       {"operator/tuner/space/", {"base/"}},
+      {"operator/tuner/models/random/", {"base/", "operator/tuner/space/"}},
       {"operator/tuner/models/", {"base/", "operator/tuner/space/"}},
       {"operator/tuner/records/", {"base/", "operator/tuner/space/", "operator/tuner/models/"}},
       {"operator/tuner/belief/",

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "operator/tuner/models/random_model.h"
+#include "operator/tuner/models/random/random_model.h"
 
 namespace attune::tuner {
 namespace {

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <random>
 
-#include "operator/tuner/models/random_model.h"
+#include "operator/tuner/models/random/random_model.h"
 #include "operator/tuner/models/structural_prior.h"
 #include "operator/tuner/tuner.h"
 
