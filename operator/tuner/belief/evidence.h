@@ -28,8 +28,8 @@ class Evidence {
   // InvalidArgument for a job that cannot be tuned. What similar jobs of its history have shown is taken up.
   static StatusOr<Evidence> Create(JobDescription job, PriorCache& priors);
 
-  // InvalidArgument for a report that cannot be true, which changes nothing, and for one of an unknown setting, of which
-  // only the steps count.
+  // InvalidArgument for a report that cannot be true, which changes nothing, and for one of an unknown setting, of
+  // which only the steps count.
   Status Absorb(const Report& report);
   // What stands for the loss in a window: the loss, or a metric turned into one. Nothing where neither is a number > 0.
   std::optional<double> LossIn(const Report& report) const;

@@ -13,8 +13,8 @@ class GoalProgress {
  public:
   explicit GoalProgress(const Goal& goal) : goal_(goal) {}
 
-  // A window that ends at `time` would be older than what is known: a clock may jump ahead, but one that goes back would
-  // make old news look new.
+  // A window that ends at `time` would be older than what is known: a clock may jump ahead, but one that goes back
+  // would make old news look new.
   bool IsOutOfOrder(double time) const;
   // A window of training that ends at `time`.
   void Absorb(double time, double seconds, double steps);

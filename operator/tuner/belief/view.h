@@ -1,5 +1,5 @@
-// How a job looks before a decision: what is believed of every setting and how long the job still takes, from all models
-// together. Computed once per decision. A plain value; settings are indices into the space of the evidence.
+// How a job looks before a decision: what is believed of every setting and how long the job still takes, from all
+// models together. Computed once per decision. A plain value; settings are indices into the space of the evidence.
 //
 // Remaining time at a setting x is R(x) s(x): see tuner.h.
 #pragma once

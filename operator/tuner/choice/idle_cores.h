@@ -1,5 +1,5 @@
-// Limits of CPU where the goal is time: fewer cores for the same pods make no job faster. They are given back when it is
-// known that they are idle, not tried. Pure functions.
+// Limits of CPU where the goal is time: fewer cores for the same pods make no job faster. They are given back when it
+// is known that they are idle, not tried. Pure functions.
 #pragma once
 
 #include "operator/tuner/belief/view.h"
