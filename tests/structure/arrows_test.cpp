@@ -140,6 +140,8 @@ const std::vector<Rule>& Rules() {
        {"attune/v1/", "base/", "proto/", "operator/api/", "operator/tuner/", "operator/controller/observe/",
         "operator/controller/actions/", "operator/controller/objects/", "operator/controller/members/",
         "operator/controller/plan/"}},
+      {"operator/controller/tuning/state/",
+       {"base/", "operator/api/", "operator/tuner/", "operator/controller/observe/"}},
       {"operator/controller/tuning/",
        {"base/", "proto/", "operator/kube/quantity.h", "operator/api/", "operator/policy/", "operator/tuner/",
         "operator/controller/observe/", "operator/controller/objects/", "operator/controller/members/",

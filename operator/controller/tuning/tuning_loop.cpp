@@ -1,7 +1,6 @@
 #include "operator/controller/tuning/tuning_loop.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "operator/api/format.h"
 #include "operator/controller/observe/names.h"
@@ -15,30 +14,6 @@ namespace {
 // because the tuner may have been asked later.
 constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
 
-// Over the pods of which it is known; nothing when there are none.
-template <typename Value>
-std::optional<double> Mean(const std::vector<NodeFigures>& nodes, Value value) {
-  double sum = 0;
-  int count = 0;
-  for (const NodeFigures& node : nodes) {
-    const std::optional<double> known = value(node);
-    if (!known) continue;
-    sum += *known;
-    ++count;
-  }
-  return count > 0 ? std::optional<double>(sum / count) : std::nullopt;
-}
-
-// Without a limit of CPU there is no share of it.
-std::optional<double> MeanShare(const std::vector<NodeFigures>& nodes, double NodeFigures::*share) {
-  return Mean(
-      nodes, [&](const NodeFigures& node) { return node.cpu > 0 ? std::optional<double>(node.*share) : std::nullopt; });
-}
-
-std::optional<double> MeanAtWork(const std::vector<NodeFigures>& nodes) {
-  return Mean(nodes, [](const NodeFigures& node) { return node.at_work; });
-}
-
 }  // namespace
 
 // Knobs that are not the tuner's to choose in this job are left out of its settings.
@@ -50,23 +25,19 @@ void TuningLoop::TakeKnobs(TuningInput& input) {
     input.wanted.threads = here_.threads.value_or(1);
   }
   if (!AllowsSlack(input)) input.wanted.slack.reset();
-  for (const auto cpu : {&JobSetting::worker_millicores, &JobSetting::server_millicores}) {
-    if (ceiling_.*cpu) input.high.*cpu = std::min((input.high.*cpu).value_or(*(ceiling_.*cpu)), *(ceiling_.*cpu));
-  }
+  ceiling_.Narrow(input.high);
 }
 
 TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& priors) {
   TuningInput input = given;
   Restore(priors);
   TakeKnobs(input);
-  // The wall clock says once where the job stands; from there on time passes as it does, whatever that clock does.
-  if (!ahead_) ahead_ = std::max(time_, std::isfinite(given.age) ? given.age : 0.0) - given.time;
-  time_ = input.time = std::max(time_, given.time + *ahead_);
+  input.time = clock_.Advance(given.time, given.age);
   TuningOutput output;
   output.look_again = static_cast<double>(input.policy.window_seconds);
-  LookAtHealth(input, output);
+  if (parts_.Look(input, output)) Remember();
   if (!input.training) {
-    window_.reset();
+    window_.Drop();
     if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
   } else if (!input.policy.paused) {
     room_.Look(given.room, input.time);
@@ -82,7 +53,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     // What Initial has found is where another mode continues from.
     if (stage_ == Stage::kDone && tuner_ && input.policy.mode != api::TuningMode::kInitial) stage_ = Stage::kLearning;
     if (stage_ == Stage::kDone) {
-      window_.reset();
+      window_.Drop();
     } else if (!tuner_ || stage_ == Stage::kLearning) {
       Learn(input, priors);
     } else if (stage_ == Stage::kMoving) {
@@ -91,9 +62,10 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
       Stay(input, output);
     }
   } else {
-    window_.reset();
+    window_.Drop();
   }
-  ActOnFindings(input, output);
+  // After the setting: a change of the spec that is on its way there is known from a user's by the spec's generation.
+  if (parts_.Act(input, !output.change && (stage_ != Stage::kMoving || input.wanted == here_), output)) Remember();
   FillStatus(input, output);
   output.changing = stage_ == Stage::kMoving;
   return output;
@@ -103,20 +75,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
 void TuningLoop::Retire(TuningOutput& output) {
   if (!tuner_) return;
   history_.Add(tuner_->Summary());
-  spent_ += tuner_->spent();
-  if (!space_key_.ends_with(kRecommends)) {
-    for (const tuner::DecisionRecord& record : tuner_->records()) {
-      tuner::NamedRecord named = tuner::WithNames(record, tuner_->space());
-      named.record.number += numbered_;
-      if (record.verdict == tuner::Verdict::kOpen) named.record.verdict = tuner::Verdict::kUnjudged;
-      // Every change that Events announce has its outcome among them.
-      if (named.record.number > reported_) output.events.push_back({false, kEventTuningOutcome, tuner::Explain(named)});
-      story_.push_back(std::move(named));
-    }
-    if (!tuner_->records().empty()) numbered_ += tuner_->records().back().number;
-    if (story_.size() > kStoryMax) story_.erase(story_.begin(), story_.end() - static_cast<std::ptrdiff_t>(kStoryMax));
-  }
-  reported_ = numbered_;
+  earlier_.Add(*tuner_, !space_key_.ends_with(kRecommends), output.events);
   tuner_.reset();
 }
 
@@ -141,7 +100,7 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   tuner::JobDescription job;
   job.space = SpaceOf(input, room_.room(), threads_max_);
   job.goal = *goal;
-  job.objective = ObjectiveOf(input, spent_);
+  job.objective = ObjectiveOf(input, earlier_.spent());
   job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
   job.window_seconds = window;
   // Where the mode is a knob, each setting says its own.
@@ -175,47 +134,20 @@ void TuningLoop::Learn(const TuningInput& input, tuner::PriorCache& priors) {
   stage_ = Stage::kStaying;
   message_ = "measuring " + ToString(here_);
   stay_until_ = input.time + static_cast<double>(input.policy.window_seconds);
-  OpenWindow(input, input.time);
+  window_.Open(input, input.time);
   Remember();
 }
 
-void TuningLoop::OpenWindow(const TuningInput& input, double begin) {
-  window_ = Window{begin, input.steps, input.loss_sum, input.loss_weight, input.metric_reports};
-}
-
-// What happened since the window was opened; steps count even when nothing else of them is worth knowing.
+// Time until now is reported to the tuner. While pods start, the job runs on where it was.
 void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
-  if (!window_ || !tuner_) return;
-  const Window window = *window_;
-  OpenWindow(input, input.time);
-  if (input.steps < window.steps || input.time - window.begin < 0.05) return;
-  tuner::Report report;
-  report.setting = ToSetting(stage_ == Stage::kMoving ? running_ : here_);
-  report.time = input.time;
-  report.seconds = input.time - window.begin;
-  report.steps = static_cast<double>(input.steps - window.steps);
-  const double weight = input.loss_weight - window.loss_weight;
-  if (weight > 0) report.loss_mean = (input.loss_sum - window.loss_sum) / weight;
-  // One value is one piece of news, however many windows pass until the next.
-  if (input.metric_reports != window.metric_reports) report.metric = input.metric;
-  report.staleness = input.staleness;
-  // Pods say how they are now: the last window of a change ends at the new setting and names the old one.
-  if (!during_change || !input.settled) {
-    report.server_memory = input.server_memory;
-    report.worker_memory = input.worker_memory;
-    report.worker_throttled = MeanShare(input.worker_figures, &NodeFigures::throttled);
-    report.worker_cpu = MeanShare(input.worker_figures, &NodeFigures::cpu);
-    report.server_throttled = MeanShare(input.server_figures, &NodeFigures::throttled);
-    report.server_cpu = MeanShare(input.server_figures, &NodeFigures::cpu);
-  }
-  report.worker_compute = MeanAtWork(input.worker_figures);
-  report.server_busy = MeanAtWork(input.server_figures);
-  report.during_change = during_change;
+  if (!tuner_) return;
+  auto report = window_.Close(input, during_change);
+  if (!report) return;
+  report->setting = ToSetting(stage_ == Stage::kMoving ? running_ : here_);
   // A report that cannot be true is counted by the tuner and changes nothing.
-  [[maybe_unused]] const Status taken = tuner_->Absorb(report);
+  [[maybe_unused]] const Status taken = tuner_->Absorb(*report);
 }
 
-// While pods start, the job runs on where it was.
 void TuningLoop::Leave(const TuningInput& input) {
   if (stage_ != Stage::kMoving) running_ = here_;
   stage_ = Stage::kMoving;
@@ -236,10 +168,10 @@ void TuningLoop::Settle(const TuningInput& input) {
   CloseWindow(input, true);
   stage_ = Stage::kStaying;
   measured_ = false;
-  ceiling_ = next_ceiling_;
+  ceiling_.Settle();
   stay_until_ = input.time + kWarmUpSeconds + stay_seconds_;
   failures_ = std::max(failures_, input.failures);
-  window_.reset();
+  window_.Drop();
   Remember();
 }
 
@@ -256,7 +188,7 @@ void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
     trial_ = false;
   }
   if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed on the way there", output);
-  if (window_ && input.time - window_->begin >= static_cast<double>(input.policy.window_seconds))
+  if (window_.is_open() && window_.Length(input.time) >= static_cast<double>(input.policy.window_seconds))
     CloseWindow(input, true);
   if (IsInfeasible(input, output)) return;
   const double waited = input.time - moving_since_;
@@ -308,12 +240,12 @@ void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
     return;
   }
   unsettled_since_.reset();
-  if (!window_) {
-    if (input.time >= stay_until_ - stay_seconds_) OpenWindow(input, input.time);
+  if (!window_.is_open()) {
+    if (input.time >= stay_until_ - stay_seconds_) window_.Open(input, input.time);
     output.look_again = std::min(output.look_again, kWarmUpSeconds);
     return;
   }
-  const double length = input.time - window_->begin;
+  const double length = window_.Length(input.time);
   if (length >= 0.98 * static_cast<double>(input.policy.window_seconds)) {
     CloseWindow(input, false);
     measured_ = true;
@@ -330,7 +262,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   if (!trial_ && WaitsForPolicy(input)) return Remember();
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
   remaining_ = decision.remaining;
-  ReportOutcomes(output);
+  earlier_.Report(*tuner_, output.events);
   const JobSetting target = FromSetting(tuner_->space(), decision.setting);
   if (target != here_ && HoldsBack(input, decision, target, output)) return Remember();
   trial_ = decision.kind == tuner::DecisionKind::kTrial;
@@ -377,16 +309,6 @@ void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
   message_ = "recommends " + ToString(best) + ": " + why;
   stay_until_ = input.time + decision.seconds;
   Remember();
-}
-
-// Changes whose worth is known now, each once.
-void TuningLoop::ReportOutcomes(TuningOutput& output) {
-  for (const tuner::DecisionRecord& record : tuner_->records()) {
-    if (record.number + numbered_ <= reported_ || record.verdict == tuner::Verdict::kOpen) continue;
-    reported_ = record.number + numbered_;
-    output.events.push_back(
-        {record.verdict == tuner::Verdict::kCrashed, kEventTuningOutcome, tuner::Explain(record, tuner_->space())});
-  }
 }
 
 std::optional<tuner::HistoryEntry> TuningLoop::Summary() const {

@@ -15,9 +15,12 @@
 
 #include "operator/controller/observe/tuning_values.h"
 #include "operator/controller/tuning/change_gate.h"
-#include "operator/controller/tuning/finding_actions.h"
-#include "operator/controller/tuning/job_health.h"
+#include "operator/controller/tuning/parts_care.h"
 #include "operator/controller/tuning/room_in_force.h"
+#include "operator/controller/tuning/state/cpu_ceiling.h"
+#include "operator/controller/tuning/state/job_clock.h"
+#include "operator/controller/tuning/state/past_tuners.h"
+#include "operator/controller/tuning/state/window_meter.h"
 #include "operator/tuner/tuner.h"
 
 namespace attune::controller {
@@ -56,25 +59,17 @@ class TuningLoop {
   static constexpr double kWarmUpSeconds = 1.5;
   static constexpr size_t kStateBytesMax = 64 << 10;
   // Decisions that are remembered, of all tuners of the job together.
-  static constexpr size_t kStoryMax = 60;
+  static constexpr size_t kStoryMax = PastTuners::kStoryMax;
   // At the end of the key of a space in which nothing is tried.
   static constexpr char kRecommends[] = "recommend";
 
  private:
   enum class Stage { kLearning, kMoving, kStaying, kDone };
-  struct Window {
-    double begin = 0;
-    uint64_t steps = 0;
-    double loss_sum = 0, loss_weight = 0;
-    uint64_t metric_reports = 0;
-  };
 
   void TakeKnobs(TuningInput& input);
   void Restore(tuner::PriorCache& priors);
   std::string Save() const;
   void Retire(TuningOutput& output);
-  void LookAtHealth(const TuningInput& input, TuningOutput& output);
-  void ActOnFindings(const TuningInput& input, TuningOutput& output);
   bool IsInfeasible(const TuningInput& input, TuningOutput& output);
   void Remember();
   void Describe();
@@ -93,10 +88,8 @@ class TuningLoop {
   void Leave(const TuningInput& input);
   void Order(const TuningInput& input, JobSetting target, TuningOutput& output);
   void Settle(const TuningInput& input);
-  void OpenWindow(const TuningInput& input, double begin);
   void CloseWindow(const TuningInput& input, bool during_change);
   void Crashed(const TuningInput& input, const JobSetting& where, const std::string& what, TuningOutput& output);
-  void ReportOutcomes(TuningOutput& output);
   void FillStatus(const TuningInput& input, TuningOutput& output) const;
 
   std::string saved_, state_;
@@ -106,35 +99,28 @@ class TuningLoop {
 
   Stage stage_ = Stage::kLearning;
   std::string message_;
-  double time_ = 0;              // never goes back
-  std::optional<double> ahead_;  // of the monotonic clock of this process; not saved
-  JobSetting here_, from_;       // where the job is or goes, and where it would go back to
-  JobSetting running_;           // since it left there, until it has arrived; not saved, as window_ is not
-  int32_t threads_max_ = 0;      // of the workers' program, once it has said so
+  JobClock clock_;
+  JobSetting here_, from_;   // where the job is or goes, and where it would go back to
+  JobSetting running_;       // since it left there, until it has arrived; not saved
+  int32_t threads_max_ = 0;  // of the workers' program, once it has said so
   int64_t ordered_generation_ = 0;
   double moving_since_ = 0, stay_until_ = 0, stay_seconds_ = 0;
   bool trial_ = false;
   bool measured_ = false;  // a whole window at this setting; not saved: one more does no harm
   int32_t failures_ = 0;
-  uint64_t changes_ = 0, reported_ = 0;
-  std::vector<tuner::NamedRecord> story_;  // of tuners before this one, oldest first, numbered from the job's begin
-  std::vector<PastChange> past_;           // that policies count; changes of users are none
-  RoomInForce room_;                       // not saved: a new operator looks for itself
-  uint64_t numbered_ = 0;                  // how many decisions they made: this one's numbers begin behind
-  double spent_ = 0;                       // by them, of the budget
+  uint64_t changes_ = 0;
+  PastTuners earlier_;
+  std::vector<PastChange> past_;  // that policies count; changes of users are none
+  RoomInForce room_;              // not saved: a new operator looks for itself
   std::optional<tuner::Remaining> remaining_;
   std::optional<JobSetting> recommended_;
   // For people, as of what was saved last.
   std::optional<api::TuningSetting> shown_current_, shown_best_;
   std::vector<api::TuningDecision> shown_decisions_;
   std::optional<double> unsettled_since_;
-  JobHealth health_;  // begins again with a new operator: what is still wrong is found again
-  std::string findings_ = "[]";
-  FindingActions acts_;
-  std::string saved_acts_ = acts_.Save();
-  // Limits of CPU above which nothing is tried any more, and those from the next setting on that has come about.
-  JobSetting ceiling_, next_ceiling_;
-  std::optional<Window> window_;      // not saved: counters of another process mean nothing
+  PartsCare parts_;
+  CpuCeiling ceiling_;
+  WindowMeter window_;
   std::optional<TuningInput> first_;  // of this process
 };
 

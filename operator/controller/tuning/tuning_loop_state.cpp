@@ -67,7 +67,7 @@ std::string TuningLoop::Save() const {
   Json json = {{"version", kStateVersion},
                {"space", space_key_},
                {"stage", static_cast<int>(stage_)},
-               {"time", time_},
+               {"time", clock_.now()},
                {"here", ToJson(here_)},
                {"from", ToJson(from_)},
                {"threads_max", threads_max_},
@@ -78,19 +78,19 @@ std::string TuningLoop::Save() const {
                {"trial", trial_},
                {"failures", failures_},
                {"changes", changes_},
-               {"told", reported_},
-               {"numbered", numbered_},
-               {"spent", spent_},
+               {"told", earlier_.reported()},
+               {"numbered", earlier_.decided()},
+               {"spent", earlier_.spent()},
                {"past", SavePast(past_)},
-               {"findings", findings_},
-               {"acts", saved_acts_},
-               {"ceiling", ToJson(next_ceiling_)},
+               {"findings", parts_.findings()},
+               {"acts", parts_.acts()},
+               {"ceiling", ToJson(ceiling_.next())},
                {"message", message_}};
   const auto text = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   // Old stories are given up before what was learned.
-  for (size_t records = kStoryMax; records > 0; records /= 2) {
+  for (size_t records = PastTuners::kStoryMax; records > 0; records /= 2) {
     const size_t of_tuner = tuner_ ? std::min(records, tuner_->records().size()) : 0;
-    json["story"] = SaveStory(story_, records - of_tuner);
+    json["story"] = SaveStory(earlier_.story(), records - of_tuner);
     if (tuner_) json["tuner"] = tuner_->Save(of_tuner);
     if (std::string with = text(); with.size() <= kStateBytesMax) return with;
   }
@@ -150,7 +150,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     TuningLoop read;
     read.space_key_ = json.at("space").get<std::string>();
     read.stage_ = static_cast<Stage>(stage);
-    read.time_ = json.at("time").get<double>();
+    read.clock_ = JobClock(json.at("time").get<double>());
     read.here_ = SettingFromJson(json.at("here"));
     read.from_ = SettingFromJson(json.at("from"));
     read.threads_max_ = json.value("threads_max", 0);
@@ -161,18 +161,15 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     read.trial_ = json.at("trial").get<bool>();
     read.failures_ = json.at("failures").get<int32_t>();
     read.changes_ = json.at("changes").get<uint64_t>();
-    read.reported_ = json.at("told").get<uint64_t>();
     read.message_ = json.at("message").get<std::string>();
-    read.findings_ = json.value("findings", "[]");
-    read.saved_acts_ = json.value("acts", "[]");
-    read.acts_ = FindingActions::Load(read.saved_acts_);
-    if (json.contains("ceiling")) read.next_ceiling_ = SettingFromJson(json.at("ceiling"));
-    if (read.stage_ != Stage::kMoving) read.ceiling_ = read.next_ceiling_;
-    read.numbered_ = json.value("numbered", uint64_t{0});
-    read.spent_ = json.value("spent", 0.0);
+    read.parts_.Load(json.value("findings", "[]"), json.value("acts", "[]"));
+    const JobSetting ceiling = json.contains("ceiling") ? SettingFromJson(json.at("ceiling")) : JobSetting();
+    read.ceiling_.Load(ceiling, read.stage_ != Stage::kMoving);
+    read.earlier_.Load({.story = LoadStory(kube::At(json, {"story"})),
+                        .spent = json.value("spent", 0.0),
+                        .decided = json.value("numbered", uint64_t{0}),
+                        .reported = json.at("told").get<uint64_t>()});
     read.past_ = LoadPast(kube::At(json, {"past"}));
-    read.story_ = LoadStory(kube::At(json, {"story"}));
-    if (read.story_.size() > kStoryMax) read.story_.resize(kStoryMax);
     if (json.contains("tuner")) {
       auto tuner = tuner::Tuner::Load(json.at("tuner").get<std::string>(), priors);
       if (!tuner.ok()) return;
