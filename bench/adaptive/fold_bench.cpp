@@ -1,7 +1,7 @@
-// What folds cost (ps/store/fold.h), beside single pushes of the same rows: million rows a second of one thread, dim 64,
-// rows in no order. `push`: the optimizer on a held copy. `take`, `apply`: a fold at its holder, and at the row's home.
-// `refresh`: a fresh row comes to a copy with open pushes. The last column: single pushes that cost as much as to take
-// and to apply one fold, so that of more pushes the fold is cheaper, apart from what a message costs.
+// What folds cost (ps/store/fold.h), beside single pushes of the same rows: million rows a second of one thread, of
+// dim 64, in no order. `push`: the optimizer on a held copy. `take`, `apply`: a fold at its holder, and at the row's
+// home. `refresh`: a fresh row comes to a copy with open pushes. The last column: single pushes that cost as much as to
+// take and to apply one fold, so that of more pushes the fold is cheaper, apart from what a message costs.
 //   adaptive_fold_bench [--repetitions N]
 #include <time.h>
 

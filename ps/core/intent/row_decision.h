@@ -1,7 +1,8 @@
-// How each node should have a row that several nodes have announced: left at its home and asked for there, as a copy of
-// its own (a replica), or moved to it. The home of the row decides, by what the nodes' programs are about to do with it,
-// and by what that costs in processor time on both sides (decision 0070). In the time T for which a node has announced a
-// row, with its own r reads and w writes, R and X of all other nodes, and V and S bytes of values and of optimizer state:
+// How each node should have a row that several nodes have announced: left at its home and asked for there, as a copy
+// of its own (a replica), or moved to it. The home of the row decides, by what the nodes' programs are about to do with
+// it, and by what that costs in processor time on both sides (decision 0070). In the time T for which a node has
+// announced a row, with its own r reads and w writes, R and X of all other nodes, and V and S bytes of values and of
+// optimizer state:
 //
 //   left         (r + w) remote                                             remote = k + bV
 //   replicated   (flushes(w) + flushes(X)) copy   and copy once             copy = k + b(V + S)

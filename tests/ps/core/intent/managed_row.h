@@ -1,7 +1,7 @@
 // A row as several nodes use it over time, and what ways of managing it cost: the home's decision (row_decision.h),
 // simple rules, and the best that could have been done by who had known everything. Costs are those of decision 0070,
-// paid where they fall: time passes in slots, each the time between two flushes, so a copy that was written in a slot is
-// flushed once, and one that others have written is refreshed once.
+// paid where they fall: time passes in slots, each the time between two flushes, so a copy that was written in a slot
+// is flushed once, and one that others have written is refreshed once.
 #pragma once
 
 #include <cstdint>
