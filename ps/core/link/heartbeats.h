@@ -19,7 +19,7 @@ class Heartbeats {
   uint64_t TakeNumber() { return ++number_; }
   // One is being sent, or cannot be for want of a connection: when to try again.
   MonotonicTime Schedule(MonotonicTime now) { return next_ = now + interval_; }
-  // Somebody waits for the next one: no later than a fifth of the interval from now.
+  // The next one is waited for: no later than a fifth of the interval from now.
   void Hasten(MonotonicTime now) { next_ = std::min(next_, now + interval_ / 5); }
   // The one with the last number has been sent.
   void Sent(MonotonicTime now) { lease_.Sent(number_, now); }

@@ -39,7 +39,7 @@ class CoordinatorTerm {
     term_ = notice.term;
     return CoordinatorPlace{.term = notice.term, .address = CoordinatorAddress(*address, notice.port)};
   }
-  // The coordinator of this term is in this process: nobody has to be believed.
+  // The coordinator of this term is in this process: no notice is needed.
   void Raise(uint32_t term) { term_ = std::max(term_, term); }
   // Notices that came before a map in which they count.
   std::vector<std::pair<NodeId, CoordinatorAt>> TakeEarly() { return notices_.TakeEarly(); }

@@ -12,9 +12,9 @@
 
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
-#include "ps/core/rows/row_context.h"
+#include "ps/core/rows/context/row_context.h"
+#include "ps/core/rows/context/row_io.h"
 #include "ps/core/rows/row_copies.h"
-#include "ps/core/rows/row_io.h"
 #include "ps/core/rows/row_restore.h"
 #include "ps/core/rows/state/open_handovers.h"
 #include "ps/core/rows/state/owner_collection.h"

@@ -18,7 +18,7 @@ class ServerEnding {
     over_ = true;
     return status;
   }
-  // The same when it is told that it is no member. One that was to leave has nothing to do here any more: its release
+  // The same when it hears that it is no member. One that was to leave has nothing to do here any more: its release
   // may have been lost with the coordinator that gave it, and the next one knows no such member. Aborted: start it
   // again; other errors say that the job has failed. `self`: what the map says of this server, or null.
   Status EndAsNoMember(Status status, const Member* self) {
@@ -27,7 +27,7 @@ class ServerEnding {
   }
   bool over() const { return over_; }
 
-  // A coordinator has said that the job's goal is reached; the server stays until it is told to end.
+  // A coordinator has said that the job's goal is reached; the server stays until it is asked to end.
   void ReachGoal() { goal_reached_ = true; }
   bool goal_reached() const { return goal_reached_; }
 

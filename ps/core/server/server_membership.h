@@ -1,5 +1,5 @@
-// A server's membership of its job, as far as the coordinator gives it: the number it has been given, and when it asks to
-// join or for a newer map. Pure. Externally synchronized.
+// A server's membership of its job, as far as the coordinator gives it: the number it has been given, and when it asks
+// to join or for a newer map. Pure. Externally synchronized.
 #pragma once
 
 #include <optional>
@@ -32,7 +32,7 @@ class ServerMembership {
     join.term = term;
     return join;
   }
-  // When to ask again; kNever: there is an answer, or nobody to ask.
+  // When to ask again; kNever: there is an answer, or no coordinator to ask.
   MonotonicTime ask_again_at() const {
     return connected_ && node_ == NodeId() ? join_sent_ + ask_again_after_ : kNever;
   }
@@ -46,8 +46,8 @@ class ServerMembership {
   // Whether the coordinator listens to what this server says of itself.
   bool CanReport() const { return connected_ && node_ != NodeId(); }
 
-  // To be sent now, because a map newer than this one is needed. nullopt: it has been asked for lately, or nobody is
-  // there to be asked.
+  // To be sent now, because a map newer than this one is needed. nullopt: it has been asked for lately, or no
+  // coordinator is there.
   std::optional<MapRequest> AskForMap(MapVersion have, MonotonicTime now) {
     if (!connected_ || (map_asked_ && now < *map_asked_ + ask_again_after_)) return std::nullopt;
     map_asked_ = now;

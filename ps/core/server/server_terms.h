@@ -1,5 +1,5 @@
-// A server when its job gets another coordinator: whom it obeys, what it keeps for the next one, and where others are
-// told that the present one is (docs/protocol.md#another-coordinator). Pure. Externally synchronized.
+// A server when its job gets another coordinator: whom it obeys, what it keeps for the next one, and where it says to
+// others that the present one is (docs/protocol.md#another-coordinator). Pure. Externally synchronized.
 #pragma once
 
 #include <cstdint>

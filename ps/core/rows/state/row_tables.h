@@ -14,7 +14,7 @@
 #include "ps/core/keys/key_map.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
-#include "ps/core/rows/row_io.h"
+#include "ps/core/rows/context/row_io.h"
 #include "ps/store/table_store.h"
 
 namespace attune::ps {

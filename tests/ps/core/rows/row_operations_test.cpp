@@ -108,7 +108,7 @@ TEST_F(RowOperationsTest, ARecoveryTakesWhatWaitsForRows) {
   ASSERT_THAT(operations, SizeIs(1)) << "one message, two keys";
   operations_.Requeue(std::move(operations), {}, parts_.out);
   const auto pushes = parts_.Sent<Push>();
-  ASSERT_THAT(pushes, SizeIs(1)) << "the home is asked again, whoever sent it";
+  ASSERT_THAT(pushes, SizeIs(1)) << "the home is asked again, no matter which node sent it";
   EXPECT_THAT(ListOf(pushes[0].second.keys), ElementsAre(7, 8));
   EXPECT_FALSE(pushes[0].second.by_home);
 }

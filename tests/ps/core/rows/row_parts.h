@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "ps/core/rows/row_context.h"
+#include "ps/core/rows/context/row_context.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/shard_states.h"

@@ -14,7 +14,7 @@ class ServerMembershipTest : public testing::Test {
 };
 
 TEST_F(ServerMembershipTest, JoiningIsRepeatedUntilThereIsANumber) {
-  EXPECT_EQ(membership_.ask_again_at(), kNever) << "nobody to ask";
+  EXPECT_EQ(membership_.ask_again_at(), kNever) << "no coordinator to ask";
   membership_.Connected();
   const Join join = membership_.Ask(false, 3, now_);
   EXPECT_EQ(join.job_uid, "job");
@@ -42,7 +42,7 @@ TEST_F(ServerMembershipTest, ANumberWithoutAMapIsForgottenAtTheNextCoordinator) 
 }
 
 TEST_F(ServerMembershipTest, ANewerMapIsAskedForOnceInAWhile) {
-  EXPECT_FALSE(membership_.AskForMap(MapVersion(1, 7), now_).has_value()) << "nobody to ask";
+  EXPECT_FALSE(membership_.AskForMap(MapVersion(1, 7), now_).has_value()) << "no coordinator to ask";
   membership_.Connected();
   const auto request = membership_.AskForMap(MapVersion(1, 7), now_);
   ASSERT_TRUE(request.has_value());

@@ -9,8 +9,8 @@
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
-#include "ps/core/rows/row_context.h"
-#include "ps/core/rows/row_io.h"
+#include "ps/core/rows/context/row_context.h"
+#include "ps/core/rows/context/row_io.h"
 #include "ps/core/rows/state/stalled_messages.h"
 
 namespace attune::ps {

@@ -1,4 +1,4 @@
-#include "ps/core/rows/row_context.h"
+#include "ps/core/rows/context/row_context.h"
 
 #include <variant>
 

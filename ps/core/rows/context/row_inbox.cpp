@@ -1,4 +1,4 @@
-#include "ps/core/rows/row_inbox.h"
+#include "ps/core/rows/context/row_inbox.h"
 
 #include <variant>
 

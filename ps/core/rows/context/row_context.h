@@ -13,7 +13,7 @@
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/shard_map.h"
-#include "ps/core/rows/row_io.h"
+#include "ps/core/rows/context/row_io.h"
 
 namespace attune::ps {
 
