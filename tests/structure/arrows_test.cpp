@@ -34,6 +34,7 @@ const std::vector<Rule>& Rules() {
       {"ps/core/intent/", {"base/", "ps/types/", "ps/core/protocol/", "ps/core/keys/"}},
       {"ps/core/check/", {"base/", "proto/", "ps/core/protocol/", "ps/core/keys/"}},
       {"ps/core/link/", {"base/", "ps/core/mutations.h", "ps/core/protocol/"}},
+      {"ps/core/membership/members/", {"base/", "ps/core/protocol/"}},
       {"ps/core/membership/", {"base/", "ps/core/mutations.h", "ps/core/protocol/"}},
       {"ps/core/progress/", {"base/", "proto/", "ps/core/protocol/"}},
       {"ps/core/rows/context/",

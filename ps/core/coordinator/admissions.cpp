@@ -125,7 +125,7 @@ void Admissions::Admit(ConnectionId from, const Join& join, CoordinatorOutputs& 
     checkpoints_.TakeIn(id);
   }
   placement_.FormWhenComplete(out);
-  if (members.without_server() && join.role == Role::kServer) {
+  if (job_.last_server().is_lost() && join.role == Role::kServer) {
     departures_.ReplaceLastServers(out);
   } else {
     placement_.PublishMembers(out);

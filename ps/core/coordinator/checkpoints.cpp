@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "ps/core/membership/members/row_reports.h"
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
@@ -48,7 +49,7 @@ void Checkpoints::OnMessage(const MemberState& node, const SaveTables& message, 
 // a recovery some are only in copies.
 bool Checkpoints::RowsCanBeCopied() const {
   const MemberTable& members = std::as_const(job_).members();
-  return members.AllReady(job_.map()) && !tables_.IsLoading() && !members.without_server();
+  return AllReady(members, job_.map()) && !tables_.IsLoading() && !job_.last_server().is_lost();
 }
 
 CutRecord Checkpoints::RecordNow() const {

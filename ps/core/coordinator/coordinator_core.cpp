@@ -66,7 +66,8 @@ void CoordinatorCore::Continue(CoordinatorOutputs& out) {
 void CoordinatorCore::SkipPause(CoordinatorOutputs& out) {
   const Duration pause = job_.times().Paused(job_.options().pause_tolerance);
   if (pause == Duration::zero() || job_.mutations().late_step_is_evidence) return;
-  job_.members().SkipPause(pause, job_.now());
+  job_.silence().SkipPause(pause, job_.now());
+  job_.last_server().SkipPause(pause);
   watch_.SkipPause(pause);
   tables_.SkipPause(pause);
   checkpoints_.SkipPause(pause);
@@ -94,7 +95,7 @@ void CoordinatorCore::CheckLease(CoordinatorOutputs& out) {
 }
 
 void CoordinatorCore::CheckLiveness(CoordinatorOutputs& out) {
-  if (job_.members().WithoutServerFor(job_.options().replacement_grace, job_.now())) {
+  if (job_.last_server().IsLostFor(job_.options().replacement_grace, job_.now())) {
     return FailJob(Error(StatusCode::kDataLoss,
                          "the last server is lost and no other one has joined; start the job "
                          "again from its last checkpoint"),

@@ -89,7 +89,7 @@ void CoordinatorCore::OnCommand(CommandId id, const NodeGone& command, Monotonic
   if (!watch_.OnGone(id, command, deadline, out)) return;
   if (job_.phase().taking_over()) inquiry_.NoteGone(command);
   job_.leadership().ExcludeFormerVoter(command.role, command.index, command.pod);
-  if (job_.members().NoteSaidGone(command.role, command.index, command.pod, job_.now())) departures_.LoseTheGone(out);
+  if (job_.silence().NoteSaidGone(command.role, command.index, command.pod, job_.now())) departures_.LoseTheGone(out);
 }
 
 void CoordinatorCore::OnCommand(CommandId id, const ConfirmLeader& command, MonotonicTime, CoordinatorOutputs& out) {
@@ -120,7 +120,7 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, Coordinato
   if (watch_.NoteLinks(node, message)) placement_.NoteChange();  // a joining member may be waiting for that
   if (watch_.IsGivenUp(id)) return;
   watch_.Heard(node);
-  if (job_.members().NoteBack(node)) {  // the last server, and no process has taken its place
+  if (job_.last_server().NoteBack(node)) {  // the last server, and no process has taken its place
     out.events.push_back(job_.members().Name(id) + " is back");
   }
   goals_.AddLoss(node.last, message);

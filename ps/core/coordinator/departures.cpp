@@ -52,7 +52,7 @@ void Departures::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs&
                        (uncovered == 0 ? "; every shard it was home of has a copy"
                                        : recoveries_.DescribeLoss(uncovered, members.TotalSteps())));
   if (!others) {
-    members.NoteLastServerLost(node, job_.now());
+    job_.last_server().NoteLost(node, job_.now());
     out.events.push_back("no server is left; waiting for another one");
     return;
   }
@@ -64,7 +64,7 @@ void Departures::LoseServer(NodeId id, const Status& reason, CoordinatorOutputs&
 
 void Departures::ReplaceLastServers(CoordinatorOutputs& out) {
   MemberTable& members = job_.members();
-  const std::vector<NodeId> lost = members.TakeLostServers();
+  const std::vector<NodeId> lost = job_.last_server().TakeLost(members);
   TakeFromNewest();
   recoveries_.Begin(job_.map().recoveries);
   ShardMap map = job_.map();
@@ -82,7 +82,7 @@ void Departures::TakeFromNewest() {
 
 void Departures::LoseTheGone(CoordinatorOutputs& out) {
   Leadership& leadership = job_.leadership();
-  const std::vector<NodeId> gone = job_.members().SaidGone(job_.now());
+  const std::vector<NodeId> gone = job_.silence().SaidGone(job_.now());
   bool excluded = false;
   for (const NodeId id : gone) {
     const MemberState& node = job_.members().at(id);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/core/membership/members/row_reports.h"
 #include "ps/core/protocol/incarnation.h"
 
 namespace attune::ps {
@@ -19,7 +20,7 @@ bool MemberWatch::NoteLinks(const MemberState& node, const Heartbeat& heartbeat)
 void MemberWatch::Heard(MemberState& node) {
   if (links_.IsGivenUp(node.member.node)) return;
   const bool is_host = job_.leadership().IsHost(node.member);
-  const Duration forgiven = job_.members().NoteHeard(node, is_host, job_.now());
+  const Duration forgiven = job_.silence().NoteHeard(node, is_host, job_.now());
   if (forgiven > Duration::zero()) links_.Forgive(forgiven, job_.now());
 }
 
@@ -33,7 +34,7 @@ bool MemberWatch::MayGiveUp(const MemberState& node) const {
   const Leadership& leadership = job_.leadership();
   const MemberTable& members = std::as_const(job_).members();
   if (node.lost || leadership.IsHost(node.member) || recoveries_.in_progress() ||
-      members.WouldCostRows(node, job_.map(), job_.now())) {
+      job_.silence().WouldCostRows(node, job_.map(), job_.now())) {
     return false;
   }
   if (node.member.role == Role::kWorker) return true;
@@ -51,7 +52,7 @@ std::optional<LinkWatch::Candidate> MemberWatch::WhoMayBeGivenUp(NodeId id) cons
   return LinkWatch::Candidate{.role = member.role,
                               .index = member.index,
                               .vote_is_missed = is_server && !job_.leadership().MayLose({id}, job_.now()),
-                              .has_rows = is_server && !MemberTable::IsEmpty(*node, job_.map())};
+                              .has_rows = is_server && !HoldsNothing(*node, job_.map())};
 }
 
 void MemberWatch::CheckLinks(CoordinatorOutputs& out) {
@@ -70,7 +71,7 @@ std::string MemberWatch::WhyGivenUp(NodeId id) const {
 // --- losses
 
 std::set<NodeId> MemberWatch::Lost() const {
-  MemberTable::Silent silent = job_.members().FindSilent(job_.map(), job_.now());
+  SilenceWatch::Silent silent = job_.silence().FindSilent(job_.map(), job_.now());
   if (!job_.leadership().MayLose(silent.all, job_.now())) return {};
   return std::move(silent.lost);
 }

@@ -92,7 +92,7 @@ void Placement::OnMessage(const MemberState& node, const MapRequest& message, Co
 
 void Placement::OnMessage(MemberState& node, const RowsReport& message, CoordinatorOutputs&) {
   job_.leadership().Knows(node.member.node, message.map_version);
-  const auto grown = job_.members().OnRows(node, message);
+  const auto grown = reports_.Add(node, message);
   if (!grown) return;
   recoveries_.Add(grown->shards_restored, grown->rows_restored, grown->reinitialized);
   orders_.NoteChange();
@@ -189,9 +189,8 @@ PlacementGoal Placement::GoalFor(std::vector<NodeId> servers) const {
 
 // Servers of a finished job end in the middle of whatever would begin now.
 bool Placement::MayChange() const {
-  const MemberTable& members = std::as_const(job_).members();
-  return !job_.phase().finished() && job_.map().formed() && !job_.phase().failed() && !members.without_server() &&
-         members.AllReady(job_.map());
+  return !job_.phase().finished() && job_.map().formed() && !job_.phase().failed() && !job_.last_server().is_lost() &&
+         AllReady(job_.members(), job_.map());
 }
 
 std::vector<NodeId> Placement::Continue(CoordinatorOutputs& out) {
@@ -242,7 +241,7 @@ std::vector<NodeId> Placement::Leavers() const {
   std::vector<NodeId> leavers;
   for (const auto& [id, node] : job_.members()) {
     if (!node.member.leaving || job_.leadership().IsHost(node.member)) continue;
-    if (!MemberTable::IsEmpty(node, job_.map())) continue;
+    if (!HoldsNothing(node, job_.map())) continue;
     if (!checkpoints_.HasOpenPart(id) && !Leadership::MayVote(id, job_.map())) leavers.push_back(id);
   }
   return leavers;
@@ -310,6 +309,10 @@ void Placement::Fill(JobProgress& progress) const {
   progress.relief = balance_.last();
   progress.shards_to_change = orders_.shards_to_change();
   progress.servers_wanted = orders_.servers_wanted();
+  const RowTotals rows = RowsOfAll(job_.members());
+  progress.rows_to_come = rows.to_come;
+  progress.copies_to_send = rows.copies_to_send;
+  progress.rows_moved = reports_.rows_moved();
 }
 
 }  // namespace attune::ps

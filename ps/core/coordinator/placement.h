@@ -17,6 +17,7 @@
 #include "ps/core/coordinator/state/recovery_ledger.h"
 #include "ps/core/coordinator/state/replies.h"
 #include "ps/core/coordinator/table_service.h"
+#include "ps/core/membership/members/row_reports.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/protocol/coordinator_record.h"
 #include "ps/core/protocol/ids.h"
@@ -97,6 +98,7 @@ class Placement {
   const Checkpoints& checkpoints_;
   const MemberWatch& watch_;
   PlacementOrders orders_;
+  RowReports reports_;
   LoadBalance balance_;
 };
 

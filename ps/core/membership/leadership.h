@@ -15,7 +15,7 @@
 
 #include "base/time_source.h"
 #include "ps/core/membership/leader_lease.h"
-#include "ps/core/membership/member_table.h"
+#include "ps/core/membership/members/member_table.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"

@@ -4,6 +4,8 @@
 #include <map>
 #include <utility>
 
+#include "ps/core/membership/members/row_reports.h"
+
 namespace attune::ps {
 
 std::optional<ShardMap> WithCompletedBackups(const ShardMap& map, const MemberTable& members) {
@@ -31,7 +33,7 @@ std::optional<ShardMap> WithCompletedBackups(const ShardMap& map, const MemberTa
 
 bool IsChanging(const ShardMap& map, const MemberTable& members) {
   const auto copied = [](const Shard& shard) { return shard.next_backup != NodeId(); };
-  return std::ranges::any_of(map.shards, copied) || members.RowsOfAll().to_come > 0;
+  return std::ranges::any_of(map.shards, copied) || RowsOfAll(members).to_come > 0;
 }
 
 bool IsReachedByAll(NodeId joining, const ShardMap& map, const MemberTable& members, const LinkWatch& links) {
@@ -61,7 +63,7 @@ PlacementGoal GoalOf(std::vector<NodeId> servers, uint32_t backups, const Member
 }
 
 size_t BatchSize(const ShardMap& map, const MemberTable& members, size_t shards_max, uint64_t rows_max) {
-  const uint64_t per_shard = std::max<uint64_t>(members.RowsOfAll().held / map.shards.size(), 1);
+  const uint64_t per_shard = std::max<uint64_t>(RowsOfAll(members).held / map.shards.size(), 1);
   return std::max<size_t>(shards_max, rows_max / per_shard);
 }
 

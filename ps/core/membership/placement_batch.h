@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "ps/core/membership/link_watch.h"
-#include "ps/core/membership/member_table.h"
+#include "ps/core/membership/members/member_table.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/shard_map.h"

@@ -13,7 +13,7 @@
 #include "base/time_source.h"
 #include "ps/core/coordinator/balance/rebalance_decider.h"
 #include "ps/core/coordinator/balance/shard_load.h"
-#include "ps/core/membership/member_table.h"
+#include "ps/core/membership/members/member_table.h"
 #include "ps/core/membership/placement_planner.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/membership_messages.h"

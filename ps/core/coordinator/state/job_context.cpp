@@ -24,9 +24,10 @@ NodeId NumbersNotGiven(const CoordinatorRecord& record, uint32_t term) {
 JobContext::JobContext(CoordinatorOptions options)
     : options_(std::move(options)),
       phase_(options_.takeover),
-      members_({.liveness_lease = options_.liveness_lease,
-                .uncovered_timeout = options_.uncovered_timeout,
-                .pause_tolerance = options_.pause_tolerance}),
+      members_(options_.liveness_lease),
+      silence_(members_, {.liveness_lease = options_.liveness_lease,
+                          .uncovered_timeout = options_.uncovered_timeout,
+                          .pause_tolerance = options_.pause_tolerance}),
       leadership_({.term = options_.term,
                    .may_be_followed = options_.may_be_followed,
                    .host_index = options_.host_index,
@@ -87,10 +88,6 @@ void JobContext::Fill(JobProgress& progress) const {
   for (const auto& [id, node] : members_) ++(node.member.role == Role::kServer ? progress.servers : progress.workers);
   progress.steps = members_.TotalSteps();
   progress.lost_pods = members_.gone().LostPods(kLostPodsNamed);
-  const MemberTable::Rows rows = members_.RowsOfAll();
-  progress.rows_to_come = rows.to_come;
-  progress.copies_to_send = rows.copies_to_send;
-  progress.rows_moved = members_.rows_moved();
 }
 
 }  // namespace attune::ps

@@ -12,7 +12,9 @@
 #include "ps/core/coordinator/state/check_times.h"
 #include "ps/core/coordinator/state/job_phase.h"
 #include "ps/core/membership/leadership.h"
-#include "ps/core/membership/member_table.h"
+#include "ps/core/membership/members/last_server.h"
+#include "ps/core/membership/members/member_table.h"
+#include "ps/core/membership/members/silence_watch.h"
 #include "ps/core/mutations.h"
 #include "ps/core/protocol/coordinator_record.h"
 #include "ps/core/protocol/cut_record.h"
@@ -56,6 +58,10 @@ class JobContext {
   const JobPhase& phase() const { return phase_; }
   MemberTable& members() { return members_; }
   const MemberTable& members() const { return members_; }
+  SilenceWatch& silence() { return silence_; }
+  const SilenceWatch& silence() const { return silence_; }
+  LastServer& last_server() { return last_server_; }
+  const LastServer& last_server() const { return last_server_; }
   Leadership& leadership() { return leadership_; }
   const Leadership& leadership() const { return leadership_; }
   // It may act: else another coordinator may be at work.
@@ -97,6 +103,8 @@ class JobContext {
   CheckTimes times_;
   JobPhase phase_;
   MemberTable members_;
+  SilenceWatch silence_;
+  LastServer last_server_;
   Leadership leadership_;
   ShardMap map_;
 };

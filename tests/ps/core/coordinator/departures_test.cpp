@@ -48,7 +48,7 @@ TEST_F(DeparturesTest, TheLastServerStaysInTheMapUntilAnotherOneComes) {
   departures_.Lose(kServer1, Gone(), out_);
   departures_.Lose(kServer0, Gone(), out_);
   EXPECT_TRUE(HasEvent("no server is left"));
-  EXPECT_TRUE(job_.members().without_server());
+  EXPECT_TRUE(job_.last_server().is_lost());
   EXPECT_TRUE(job_.map().Contains(kServer0));
   out_.Clear();
   departures_.Lose(kServer0, Gone(), out_);
@@ -94,7 +94,7 @@ TEST_F(DeparturesTest, AReleasedServerHearsThatItMayEnd) {
 
 TEST_F(DeparturesTest, WhoseProcessIsGoneIsLostOnceItIsSilent) {
   At(kWorker).connection.reset();
-  ASSERT_TRUE(job_.members().NoteSaidGone(Role::kWorker, 0, PodOfIndex(Role::kWorker, 0), job_.now()));
+  ASSERT_TRUE(job_.silence().NoteSaidGone(Role::kWorker, 0, PodOfIndex(Role::kWorker, 0), job_.now()));
   departures_.LoseTheGone(out_);
   EXPECT_FALSE(job_.members().contains(kWorker));
   EXPECT_TRUE(HasEvent("'s process is gone"));
@@ -109,7 +109,7 @@ TEST_F(FollowedDeparturesTest, WithoutTheLeaseNoMemberIsDeclaredLost) {
   Now(std::chrono::minutes(1));
   ASSERT_FALSE(job_.Leads());
   At(kServer1).connection.reset();
-  ASSERT_TRUE(job_.members().NoteSaidGone(Role::kServer, 1, PodOfIndex(Role::kServer, 1), job_.now()));
+  ASSERT_TRUE(job_.silence().NoteSaidGone(Role::kServer, 1, PodOfIndex(Role::kServer, 1), job_.now()));
   departures_.LoseTheGone(out_);
   departures_.LoseTheSilent(out_);
   EXPECT_EQ(job_.members().size(), 3U);

@@ -142,7 +142,7 @@ TEST_F(LeadershipTest, AFormerVoterIsExcludedByItsVeryProcess) {
 }
 
 TEST_F(LeadershipTest, TheCopyOfTheRecordGoesToAVoterOnAnotherMachine) {
-  MemberTable members({});
+  MemberTable members(Duration::zero());
   for (const uint32_t index : {0, 1, 2}) {
     members.Admit({.incarnation = 100 + index, .role = Role::kServer, .index = index}, ConnectionId(index));
   }
@@ -162,7 +162,7 @@ TEST_F(LeadershipTest, AServerThatDoesNotVoteYetGetsTheCopyLast) {
   map_.members.erase(map_.members.begin() + 1);
   Leadership without_b(Options());
   without_b.AssignVotes(map_, At(0));
-  MemberTable members({});
+  MemberTable members(Duration::zero());
   for (const uint32_t index : {0, 1, 2}) {
     members.Admit({.incarnation = 100 + index, .role = Role::kServer, .index = index}, ConnectionId(index));
   }

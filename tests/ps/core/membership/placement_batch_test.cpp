@@ -5,6 +5,8 @@
 #include <chrono>
 #include <vector>
 
+#include "ps/core/membership/members/row_reports.h"
+
 namespace attune::ps {
 namespace {
 
@@ -30,18 +32,19 @@ class PlacementBatchTest : public testing::Test {
   NodeId B() const { return servers_[1]; }
   NodeId C() const { return servers_[2]; }
   void Reports(NodeId server, std::vector<MapVersion> joins_done, uint64_t held = 0, uint64_t to_come = 0) {
-    (void)members_.OnRows(members_.at(server), {.number = ++reports_,
-                                                .map_version = map_.version,
-                                                .joins_done = std::move(joins_done),
-                                                .rows_held = held,
-                                                .rows_to_come = to_come});
+    (void)rows_.Add(members_.at(server), {.number = ++reports_,
+                                          .map_version = map_.version,
+                                          .joins_done = std::move(joins_done),
+                                          .rows_held = held,
+                                          .rows_to_come = to_come});
   }
   std::vector<NodeId> Eligible(bool may_be_used) {
     return EligibleServers(map_, members_, [&](NodeId) { return may_be_used; });
   }
 
   uint64_t reports_ = 0;
-  MemberTable members_{{}};
+  MemberTable members_{Duration::zero()};
+  RowReports rows_;
   LinkWatch links_{std::chrono::seconds(10)};
   std::vector<NodeId> servers_;
   NodeId worker_;

@@ -1,7 +1,6 @@
-// The members of a job as its coordinator knows them: who they are, over which connections they speak, when each was
-// heard last, and what each has said of its steps and rows; and of those that are gone, what they hear should they
-// speak again. A node's number is never given twice. Who counts as lost is the coordinator's to decide, from what is
-// known here.
+// The members of a job as its coordinator knows them: who they are and over which connections they speak, with what
+// each has reported last; and of those that are gone, what they hear should they speak again. A node's number is never
+// given twice. Who has been silent for too long: silence_watch.h; what reports of rows say together: row_reports.h.
 //
 // Pure; externally synchronized.
 #pragma once
@@ -17,8 +16,8 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/core/membership/answer_book.h"
-#include "ps/core/membership/gone_members.h"
+#include "ps/core/membership/members/answer_book.h"
+#include "ps/core/membership/members/gone_members.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
 #include "ps/core/protocol/shard_map.h"
@@ -47,17 +46,10 @@ struct MemberState {
 
 class MemberTable {
  public:
-  struct Options {
-    // A member that has been silent for so long can have no lease any more.
-    Duration liveness_lease{};
-    // One whose rows have no copy elsewhere is waited for so long.
-    Duration uncovered_timeout{};
-    // While none is heard for longer it may be the coordinator that is cut off.
-    Duration pause_tolerance{};
-  };
   using Map = std::map<NodeId, MemberState>;
 
-  explicit MemberTable(const Options& options) : options_(options) {}
+  // `liveness_lease`: a member that has been silent for so long can have no lease any more.
+  explicit MemberTable(Duration liveness_lease) : liveness_lease_(liveness_lease) {}
 
   // --- members, ascending
 
@@ -101,68 +93,13 @@ class MemberTable {
   std::optional<NodeId> NodeAt(ConnectionId connection) const;
   void Close(ConnectionId connection);
 
-  // --- silence
-
-  // Returns the time that is forgiven all members: while no other member at all is heard it is this process that is cut
-  // off, or its machine that starves, and those that come back a moment later than the first have been no more silent
-  // than that one. Each such gap counts as `pause_tolerance` of silence, for where only a worker that comes and goes is
-  // heard now and then there is a gap before each time, and one that has died would never be lost. `is_host`: the
-  // server that the coordinator runs in, which it always hears.
-  Duration NoteHeard(MemberState& member, bool is_host, MonotonicTime now);
-  // What no member could have said, or this process could not have heard, for so long is no evidence against any
-  // member.
-  void Forgive(Duration time, MonotonicTime now);
-  // This process has stood still.
-  void SkipPause(Duration pause, MonotonicTime now);
-  // The platform's word: a process of this role and index is gone, of pod `pod` (0: not known). With its connection
-  // there, or without a word which process it was, it may live: it has to be silent, too. True when it is a member.
-  bool NoteSaidGone(Role role, uint32_t index, uint32_t pod, MonotonicTime now);
-  // Whose end counts by that word: nothing has been heard for a moment, for a heartbeat meanwhile says that the word
-  // was about another process.
-  std::vector<NodeId> SaidGone(MonotonicTime now) const;
-  struct Silent {
-    std::set<NodeId> all;
-    std::set<NodeId> lost;  // those of them that need not be waited for any longer
-  };
-  Silent FindSilent(const ShardMap& map, MonotonicTime now) const;
-  // Rows would go back to a checkpoint, or be reinitialized: the server, or the worker, has some that no other server
-  // that is heard of keeps a copy of.
-  bool WouldCostRows(const MemberState& lost, const ShardMap& map, MonotonicTime now) const;
-
-  // --- the last server
-
-  // It is lost, and stays a member until another one has taken its place, or it is back.
-  void NoteLastServerLost(MemberState& server, MonotonicTime now);
-  bool NoteBack(MemberState& server);
-  // Those that another one takes the place of.
-  std::vector<NodeId> TakeLostServers();
-  bool without_server() const { return last_server_lost_ != kNever; }
-  bool WithoutServerFor(Duration time, MonotonicTime now) const {
-    return without_server() && now - last_server_lost_ >= time;
-  }
-
-  // --- steps and rows
+  // --- steps
 
   // Of all workers, gone ones too.
   uint64_t TotalSteps() const;
   uint64_t steps_of_gone() const { return steps_of_gone_; }
   void AddStepsOfGone(uint64_t steps);
   void SetStepsOfGone(uint64_t steps) { steps_of_gone_ = steps; }
-  // By how much the totals of a member have grown; nullopt: the report is an old one.
-  struct RowsGrown {
-    uint64_t shards_restored = 0, rows_restored = 0, reinitialized = 0;
-  };
-  std::optional<RowsGrown> OnRows(MemberState& member, const RowsReport& report);
-  struct Rows {
-    uint64_t held = 0, to_come = 0, copies_to_send = 0;
-  };
-  Rows RowsOfAll() const;
-  // Received by members while this coordinator led.
-  uint64_t rows_moved() const { return rows_moved_; }
-  // All have the map, and no shard of theirs is incomplete.
-  bool AllReady(const ShardMap& map) const;
-  // It holds nothing under the map, which does not name it.
-  static bool IsEmpty(const MemberState& member, const ShardMap& map);
 
   // --- those that are gone
 
@@ -177,15 +114,13 @@ class MemberTable {
   std::vector<ConnectionId> Expire(MonotonicTime now);
 
  private:
-  Options options_;
+  const Duration liveness_lease_;
   Map members_;
   NodeId next_{1};
   std::map<ConnectionId, NodeId> connections_;
   GoneMembers gone_;
   std::map<NodeId, MonotonicTime> forgotten_;  // members that only an earlier coordinator knew, since they speak here
-  MonotonicTime others_heard_ = kNever;        // when any member but the coordinator's own server was last heard
-  MonotonicTime last_server_lost_ = kNever;
-  uint64_t steps_of_gone_ = 0, rows_moved_ = 0;
+  uint64_t steps_of_gone_ = 0;
 };
 
 }  // namespace attune::ps

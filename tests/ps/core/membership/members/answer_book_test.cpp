@@ -1,4 +1,4 @@
-#include "ps/core/membership/answer_book.h"
+#include "ps/core/membership/members/answer_book.h"
 
 #include <gtest/gtest.h>
 

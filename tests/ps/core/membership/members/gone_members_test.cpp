@@ -1,4 +1,4 @@
-#include "ps/core/membership/gone_members.h"
+#include "ps/core/membership/members/gone_members.h"
 
 #include <gtest/gtest.h>
 
