@@ -26,8 +26,8 @@
 #include "operator/controller/observe/observed.h"
 #include "operator/kube/measured_api.h"
 #include "operator/kube/watch/watch_cache.h"
-#include "operator/local/api/kinds.h"
 #include "operator/local/api/memory_api.h"
+#include "operator/local/api/rules/kinds.h"
 #include "proto/contract.h"
 
 namespace attune::bench {

@@ -6,7 +6,7 @@
 
 #include "base/os/file.h"
 #include "cli/runs/run_state.h"
-#include "operator/local/api/selectors.h"
+#include "operator/local/api/rules/selectors.h"
 #include "operator/local/nodes/pod_logs.h"
 #include "proto/contract.h"
 

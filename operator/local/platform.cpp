@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "operator/api/training_job.h"
 #include "operator/local/api/memory_api.h"
-#include "operator/local/api/memory_api_internal.h"
+#include "operator/local/api/rules/identity.h"
 #include "operator/local/containers/resource_limits.h"
 #include "operator/local/nodes/node_agent.h"
 #include "operator/local/nodes/run_directories.h"

@@ -103,6 +103,7 @@ const std::vector<Rule>& Rules() {
       {"operator/telemetry/", {"attune/v1/", "base/", "proto/", "operator/kube/", "operator/api/"}},
       {"operator/leadership/election/", {"base/", "operator/kube/object.h"}},
       {"operator/leadership/", {"base/", "operator/kube/"}},
+      {"operator/local/api/rules/", {"base/", "operator/kube/"}},
       {"operator/local/api/", {"base/", "operator/kube/"}},
       {"operator/local/rest/", {"base/", "operator/kube/", "operator/local/api/"}},
       {"operator/local/containers/", {"base/", "operator/kube/", "operator/local/api/"}},

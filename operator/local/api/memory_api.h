@@ -15,22 +15,19 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
-#include "operator/local/api/kinds.h"
-#include "operator/local/api/selectors.h"
+#include "operator/local/api/object_lifecycle.h"
+#include "operator/local/api/object_store.h"
+#include "operator/local/api/rules/kinds.h"
 #include "operator/local/api/service_tokens.h"
 
 namespace attune::local {
@@ -49,9 +46,6 @@ struct MemoryApiOptions {
   // they arrive inside DeliverSignals(): deterministic tests.
   bool own_thread = true;
 };
-
-// Field manager of creates, updates and patches: kube::Api names one for apply only.
-inline constexpr char kDefaultFieldManager[] = "attune";
 
 class MemoryApi final : public kube::Api {
  public:
@@ -105,78 +99,24 @@ class MemoryApi final : public kube::Api {
   const std::vector<KindInfo>& kinds() const { return kinds_; }
 
  private:
-  using ObjectPointer = std::shared_ptr<const kube::Json>;
-  struct Change {
-    uint64_t version;
-    kube::WatchSignal::Kind kind;
-    ObjectPointer object;    // after; for kDeleted the last state
-    ObjectPointer previous;  // before; null for kAdded
-  };
-  struct Store {
-    const KindInfo* info;
-    std::map<kube::ObjectKey, ObjectPointer> objects;
-    std::set<std::pair<std::string, kube::ObjectKey>> by_age;  // of Events, by creationTimestamp
-    std::deque<Change> history;
-    uint64_t expired_version = 0;  // changes up to it are no longer in `history`
-  };
   struct WatchState;
   class WatchHandle;
-  struct PendingSignal {
-    kube::WatchSignal::Kind kind;
-    ObjectPointer object;
-    Status status;
-  };
-  struct Place {
-    Store* store;
-    kube::ObjectKey key;
-    friend auto operator<=>(const Place&, const Place&) = default;
-  };
 
-  StatusOr<Store*> FindStore(const kube::ResourceType& type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<ObjectPointer> Find(Store& store, const kube::ObjectKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status CheckNamespace(Store& store, kube::Json& object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<kube::Json> CreateObject(Store& store, kube::Json object) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<kube::Json> ApplyObject(Store& store, kube::Json config, const kube::ApplyOptions& options)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<kube::Json> Replace(Store& store, const ObjectPointer& old, kube::Json next, const std::string& subresource,
-                               bool record_manager) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  StatusOr<kube::Json> ChangeScale(Store& store, const ObjectPointer& old, const kube::Json& scale)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status CheckReplacement(const Store& store, const kube::Json& old, const kube::Json& next,
-                          const std::string& subresource) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status CheckSize(const kube::Json& object) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Commit(Store& store, kube::WatchSignal::Kind kind, const kube::ObjectKey& key, kube::Json object,
-              ObjectPointer previous) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Index(Store& store, const kube::ObjectKey& key, const kube::Json& object, bool add)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remove(Store& store, const kube::ObjectKey& key, kube::Json last) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void RemoveIfFinished(Store& store, const kube::ObjectKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Status DeleteObject(Store& store, const kube::ObjectKey& key, const kube::DeleteOptions& options)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void DeleteNamespaceContent(const std::string& name_space) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void CollectDependents(const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void OrphanDependents(const std::string& uid) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ReleaseForegroundOwners(const kube::Json& removed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool AnyOwnerExists(const kube::Json& object) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void ExpireEvents(Store& store) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   ServiceTokens::Exists UidExists() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);  // for calls under this lock
-  bool NextSignal(WatchState& watch, PendingSignal& signal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
+  void DropEndedWatches() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WakeDeliverer() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DeliverLoop();
   bool DeliverAll();
   bool DeliverNext(const std::shared_ptr<WatchState>& watch);
 
-  // Constant after construction.
   const TimeSource& time_;
   const MemoryApiOptions options_;
-  std::vector<KindInfo> kinds_;
+  const std::vector<KindInfo> kinds_;
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::map<std::string, Store> stores_ ABSL_GUARDED_BY(mutex_);  // by "group/plural"
-  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
-  std::map<std::string, Place, std::less<>> by_uid_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, std::set<Place>, std::less<>> dependents_ ABSL_GUARDED_BY(mutex_);  // by the owner's uid
+  ObjectStore objects_ ABSL_GUARDED_BY(mutex_);
+  ObjectLifecycle lifecycle_ ABSL_GUARDED_BY(mutex_);
   ServiceTokens tokens_ ABSL_GUARDED_BY(mutex_);
   LogSource log_source_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::shared_ptr<WatchState>> watches_ ABSL_GUARDED_BY(mutex_);
@@ -184,8 +124,5 @@ class MemoryApi final : public kube::Api {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread deliverer_;
 };
-
-// "2026-11-21T12:13:06Z", the form of creationTimestamp.
-std::string Rfc3339(WallTime time);
 
 }  // namespace attune::local

@@ -1,11 +1,9 @@
-// Watches of the embedded API. A watch is a cursor into its kind's history, so a slow reader costs no memory: it finds
-// its place expired and lists again, as with a real server.
-#include <algorithm>
+// How the signals of watches reach their handlers. Their cursors say what is due (watch_cursor.h).
 #include <charconv>
 
 #include "base/mutex.h"
 #include "operator/local/api/memory_api.h"
-#include "operator/local/api/memory_api_internal.h"
+#include "operator/local/api/watch_cursor.h"
 
 namespace attune::local {
 
@@ -20,17 +18,11 @@ constexpr std::chrono::milliseconds kTimeCheckInterval{100};
 }  // namespace
 
 struct MemoryApi::WatchState {
-  // Constant after construction.
-  Store* store = nullptr;
-  Selection selection;
-  std::function<void(WatchSignal)> on_signal;
-  MonotonicTime end;
+  WatchState(WatchCursor at, std::function<void(WatchSignal)> handler)
+      : cursor(std::move(at)), on_signal(std::move(handler)) {}
 
-  // Guarded by the API's mutex, which this state does not know.
-  std::deque<ObjectPointer> initial;  // state to report first
-  uint64_t cursor = 0;                // changes up to this version are reported
-  MonotonicTime next_bookmark;
-  bool finished = false;
+  WatchCursor cursor;  // guarded by the API's mutex, which this state does not know
+  const std::function<void(WatchSignal)> on_signal;
 
   Mutex mutex;  // never held while taking the API's mutex
   CondVar idle;
@@ -60,95 +52,54 @@ StatusOr<std::unique_ptr<kube::Watch>> MemoryApi::StartWatch(const kube::Resourc
   if (options.initial_events) {
     return Error(StatusCode::kUnimplemented, "watches with initial events are not supported; list, then watch");
   }
-  auto state = std::make_shared<WatchState>();
-  ASSIGN_OR_RETURN(state->selection,
+  ASSIGN_OR_RETURN(Selection selection,
                    Selection::Parse(options.name_space, options.label_selector, options.field_selector));
-  state->on_signal = std::move(on_signal);
+  uint64_t from = 0;
   const std::string& text = options.resource_version;
   if (!text.empty()) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), state->cursor);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), from);
     if (error != std::errc() || end != text.data() + text.size()) {
       return Error(StatusCode::kInvalidArgument,
                    "resourceVersion: Invalid value: \"" + text + "\": must be a number from an earlier answer");
     }
   }
   const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(state->store, FindStore(type));
-  std::erase_if(watches_, [](const auto& watch) {
-    const MutexLock watch_lock(watch->mutex);
-    return watch->cancelled || watch->finished;
-  });
+  ASSIGN_OR_RETURN(const StoredKind* kind, objects_.FindKind(type));
+  DropEndedWatches();
   if (watches_.size() >= options_.watches_max) {
     return Error(StatusCode::kUnavailable,
                  "there are " + std::to_string(watches_.size()) + " watches already; close some, or try later");
   }
-  if (state->cursor == 0) {
-    for (const auto& [key, object] : state->store->objects) {
-      if (state->selection.Matches(*object)) state->initial.push_back(object);
-    }
-    state->cursor = version_;
-  }
   const MonotonicTime now = time_.Now();
-  state->end = now + options.server_timeout;
-  state->next_bookmark = now + options_.bookmark_interval;
+  WatchCursor cursor(
+      *kind, std::move(selection),
+      {.from = from, .end = now + options.server_timeout, .bookmark_interval = options_.bookmark_interval},
+      objects_.version(), now);
+  auto state = std::make_shared<WatchState>(std::move(cursor), std::move(on_signal));
   watches_.push_back(state);
-  undelivered_ = true;
-  changed_.NotifyAll();
-  return std::make_unique<WatchHandle>(state);
+  WakeDeliverer();
+  return std::make_unique<WatchHandle>(std::move(state));
 }
 
-bool MemoryApi::NextSignal(WatchState& watch, PendingSignal& signal) {
-  if (watch.finished) return false;
-  if (!watch.initial.empty()) {
-    signal = {WatchSignal::Kind::kAdded, watch.initial.front(), {}};
-    watch.initial.pop_front();
-    return true;
-  }
-  if (watch.cursor < watch.store->expired_version) {
-    watch.finished = true;
-    signal = {WatchSignal::Kind::kError, nullptr,
-              Error(StatusCode::kOutOfRange, "too old resource version: " + std::to_string(watch.cursor) + " (" +
-                                                 std::to_string(watch.store->expired_version) + "); list again")};
-    return true;
-  }
-  const auto& history = watch.store->history;
-  auto at = std::upper_bound(history.begin(), history.end(), watch.cursor,
-                             [](uint64_t version, const Change& change) { return version < change.version; });
-  for (; at != history.end(); ++at) {
-    watch.cursor = at->version;
-    const bool was = at->previous != nullptr && watch.selection.Matches(*at->previous);
-    const bool is = at->kind != WatchSignal::Kind::kDeleted && watch.selection.Matches(*at->object);
-    if (!was && !is) continue;
-    signal = {!is   ? WatchSignal::Kind::kDeleted
-              : was ? WatchSignal::Kind::kModified
-                    : WatchSignal::Kind::kAdded,
-              at->object,
-              {}};
-    return true;
-  }
-  watch.cursor = std::max(watch.cursor, version_);
-  const MonotonicTime now = time_.Now();
-  if (now >= watch.end) {
-    watch.finished = true;
-    signal = {WatchSignal::Kind::kEnded, nullptr, {}};
-    return true;
-  }
-  if (now < watch.next_bookmark) return false;
-  watch.next_bookmark = now + options_.bookmark_interval;
-  const KindInfo& info = *watch.store->info;
-  signal = {WatchSignal::Kind::kBookmark,
-            std::make_shared<const Json>(Json{{"apiVersion", info.type.api_version()},
-                                              {"kind", info.type.kind},
-                                              {"metadata", {{"resourceVersion", std::to_string(watch.cursor)}}}}),
-            {}};
-  return true;
+void MemoryApi::DropEndedWatches() {
+  std::erase_if(watches_, [](const auto& watch) {
+    const MutexLock lock(watch->mutex);
+    return watch->cancelled || watch->cursor.finished();
+  });
+}
+
+void MemoryApi::WakeDeliverer() {
+  undelivered_ = true;
+  changed_.NotifyAll();
 }
 
 bool MemoryApi::DeliverNext(const std::shared_ptr<WatchState>& watch) {
-  PendingSignal pending;
+  std::optional<WatchCursor::Signal> pending;
   {
     const MutexLock lock(mutex_);
-    if (stopping_ || !NextSignal(*watch, pending)) return false;
+    if (stopping_) return false;
+    pending = watch->cursor.Next(objects_.version(), time_.Now());
+    if (!pending) return false;
   }
   {
     const MutexLock lock(watch->mutex);
@@ -156,7 +107,7 @@ bool MemoryApi::DeliverNext(const std::shared_ptr<WatchState>& watch) {
     watch->delivering = true;
     watch->deliverer = std::this_thread::get_id();
   }
-  watch->on_signal({pending.kind, pending.object == nullptr ? Json() : *pending.object, pending.status});
+  watch->on_signal({pending->kind, pending->object == nullptr ? Json() : *pending->object, pending->status});
   const MutexLock lock(watch->mutex);
   watch->delivering = false;
   watch->idle.NotifyAll();
@@ -169,10 +120,7 @@ bool MemoryApi::DeliverAll() {
   {
     const MutexLock lock(mutex_);
     undelivered_ = false;
-    std::erase_if(watches_, [](const auto& watch) {
-      const MutexLock watch_lock(watch->mutex);
-      return watch->cancelled || watch->finished;
-    });
+    DropEndedWatches();
     watches = watches_;
   }
   bool sent = false;
@@ -201,12 +149,7 @@ void MemoryApi::DeliverLoop() {
 
 void MemoryApi::ExpireHistory() {
   const MutexLock lock(mutex_);
-  for (auto& [name, store] : stores_) {
-    store.expired_version = version_;
-    store.history.clear();
-  }
-  undelivered_ = true;
-  changed_.NotifyAll();
+  objects_.ExpireHistory();
 }
 
 }  // namespace attune::local

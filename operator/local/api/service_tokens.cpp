@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "operator/local/api/memory_api_internal.h"
+#include "operator/local/api/rules/identity.h"
 
 namespace attune::local {
 

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/os/cgroup.h"
 #include "base/os/file.h"
-#include "operator/local/api/pod_rules.h"
+#include "operator/local/api/rules/pod_rules.h"
 
 namespace attune::local {
 namespace {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "base/log.h"
-#include "operator/local/api/kinds.h"
-#include "operator/local/api/memory_api_internal.h"
+#include "operator/local/api/rules/identity.h"
+#include "operator/local/api/rules/kinds.h"
 
 namespace attune::local {
 

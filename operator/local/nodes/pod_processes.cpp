@@ -9,8 +9,8 @@
 
 #include "base/os/file.h"
 #include "base/os/file_descriptor.h"
-#include "operator/local/api/memory_api_internal.h"
-#include "operator/local/api/pod_rules.h"
+#include "operator/local/api/rules/identity.h"
+#include "operator/local/api/rules/pod_rules.h"
 #include "operator/local/nodes/pod_logs.h"
 #include "proto/contract.h"
 

@@ -4,7 +4,7 @@
 
 #include "base/os/file.h"
 #include "operator/kube/base64.h"
-#include "operator/local/api/kinds.h"
+#include "operator/local/api/rules/kinds.h"
 #include "operator/local/containers/private_directory.h"
 
 namespace attune::local {

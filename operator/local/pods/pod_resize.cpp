@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "operator/local/api/pod_rules.h"
+#include "operator/local/api/rules/pod_rules.h"
 #include "operator/local/pods/pod_plan.h"
 
 namespace attune::local {

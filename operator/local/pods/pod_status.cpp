@@ -1,6 +1,6 @@
 #include "operator/local/pods/pod_status.h"
 
-#include "operator/local/api/memory_api.h"
+#include "operator/local/api/rules/identity.h"
 
 namespace attune::local {
 

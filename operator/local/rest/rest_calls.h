@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "operator/kube/api.h"
-#include "operator/local/api/kinds.h"
+#include "operator/local/api/rules/kinds.h"
 #include "operator/local/rest/rest_request.h"
 
 namespace attune::local {

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "operator/kube/api.h"
-#include "operator/local/api/kinds.h"
+#include "operator/local/api/rules/kinds.h"
 
 namespace attune::local {
 

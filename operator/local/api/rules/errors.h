@@ -1,4 +1,4 @@
-// Small helpers shared by the files of MemoryApi; not for others.
+// Refusals in an API server's words.
 #pragma once
 
 #include <string>
@@ -9,11 +9,7 @@
 
 namespace attune::local {
 
-std::string RandomHex(size_t bytes);                       // from the kernel's generator
-std::string NewUid();                                      // UUID version 4
 std::string ResourceName(const kube::ResourceType& type);  // "trainingjobs.attune.dev"
-bool HasFinalizer(const kube::Json& object, std::string_view name);
-inline constexpr char kForegroundFinalizer[] = "foregroundDeletion";
 Status NotFound(const kube::ResourceType& type, const std::string& name);
 Status Conflict(const kube::ResourceType& type, const std::string& name, std::string_view why);
 

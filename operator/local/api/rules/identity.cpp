@@ -1,4 +1,4 @@
-#include "operator/local/api/memory_api_internal.h"
+#include "operator/local/api/rules/identity.h"
 
 #include <array>
 #include <chrono>
@@ -6,14 +6,9 @@
 #include <cstdio>
 #include <ctime>
 
-#include "absl/strings/str_cat.h"
 #include "base/os/random_seed.h"
-#include "operator/local/api/memory_api.h"
 
 namespace attune::local {
-
-using kube::Json;
-using kube::ResourceType;
 
 std::string Rfc3339(WallTime time) {
   const std::time_t seconds =
@@ -40,19 +35,6 @@ std::string NewUid() {
   hex[16] = "89ab"[static_cast<unsigned char>(hex[16]) % 4];
   return hex.substr(0, 8) + "-" + hex.substr(8, 4) + "-" + hex.substr(12, 4) + "-" + hex.substr(16, 4) + "-" +
          hex.substr(20);
-}
-
-std::string ResourceName(const ResourceType& type) {
-  return type.group.empty() ? type.plural : type.plural + "." + type.group;
-}
-
-Status NotFound(const ResourceType& type, const std::string& name) {
-  return Error(StatusCode::kNotFound, ResourceName(type) + " \"" + name + "\" not found");
-}
-
-Status Conflict(const ResourceType& type, const std::string& name, std::string_view why) {
-  return Error(StatusCode::kAborted, absl::StrCat("Operation cannot be fulfilled on ", ResourceName(type), " \"", name,
-                                                  "\": ", std::string(why)));
 }
 
 }  // namespace attune::local

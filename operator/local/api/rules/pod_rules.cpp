@@ -1,4 +1,4 @@
-#include "operator/local/api/pod_rules.h"
+#include "operator/local/api/rules/pod_rules.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "operator/local/api/selectors.h"
+#include "operator/local/api/rules/selectors.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"

@@ -1,13 +1,15 @@
-// What creates, updates and deletes do to the store: versions, immutable fields, finalizers and graceful deletion. What
-// then follows for other objects is in memory_api_collection.cpp.
+// What creates, updates and deletes do to the store. What then follows for other objects is in object_collection.cpp.
+#include "operator/local/api/object_lifecycle.h"
+
 #include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
-#include "operator/local/api/field_set.h"
-#include "operator/local/api/memory_api.h"
-#include "operator/local/api/memory_api_internal.h"
-#include "operator/local/api/pod_rules.h"
+#include "operator/local/api/rules/errors.h"
+#include "operator/local/api/rules/field_set.h"
+#include "operator/local/api/rules/identity.h"
+#include "operator/local/api/rules/pod_rules.h"
+#include "operator/local/api/rules/scale.h"
 
 namespace attune::local {
 
@@ -85,26 +87,48 @@ bool HasFinalizer(const Json& object, std::string_view name) {
   return std::any_of(finalizers.begin(), finalizers.end(), [&](const Json& finalizer) { return finalizer == name; });
 }
 
-Status MemoryApi::CheckSize(const Json& object) const {
+Status ObjectLifecycle::CheckSize(const Json& object) const {
   if (object.dump(-1, ' ', false, Json::error_handler_t::replace).size() <= options_.object_bytes_max)
     return OkStatus();
   return Error(StatusCode::kResourceExhausted, absl::StrCat("Request entity too large: the object is larger than ",
                                                             options_.object_bytes_max, " bytes; make it smaller"));
 }
 
-StatusOr<Json> MemoryApi::CreateObject(Store& store, Json object) {
-  const KindInfo& info = *store.info;
-  RETURN_IF_ERROR(CheckNamespace(store, object));
+Status ObjectLifecycle::CheckNamespace(StoredKind& kind, Json& object) {
+  if (!kind.info().type.namespaced) {
+    object["metadata"].erase("namespace");
+    return OkStatus();
+  }
+  const std::string name_space(kube::Namespace(object));
+  if (name_space.empty())
+    return Error(StatusCode::kInvalidArgument, "an empty namespace may not be set during creation");
+  ASSIGN_OR_RETURN(StoredKind * namespaces, store_.FindKind(kube::kNamespaces));
+  const auto found = namespaces->Find({"", name_space});
+  if (found == nullptr) {
+    if (!options_.create_namespaces) return NotFound(kube::kNamespaces, name_space);
+    return Create(*namespaces, Json{{"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", {{"name", name_space}}}})
+        .status();
+  }
+  if (kube::IsBeingDeleted(*found)) {
+    return Error(StatusCode::kPermissionDenied,
+                 "unable to create new content in namespace " + name_space + " because it is being terminated");
+  }
+  return OkStatus();
+}
+
+StatusOr<Json> ObjectLifecycle::Create(StoredKind& kind, Json object) {
+  const KindInfo& info = kind.info();
+  RETURN_IF_ERROR(CheckNamespace(kind, object));
   if (info.set_defaults) info.set_defaults(object);
   RETURN_IF_ERROR(ValidateMetadata(info, object));
   if (info.validate) RETURN_IF_ERROR(info.validate(object));
   RETURN_IF_ERROR(CheckSize(object));
   const ObjectKey key = kube::KeyOf(object);
-  if (store.objects.contains(key)) {
+  if (kind.objects().contains(key)) {
     return Error(StatusCode::kAlreadyExists, ResourceName(info.type) + " \"" + key.name + "\" already exists");
   }
-  if (info.type == kube::kEvents) ExpireEvents(store);
-  if (store.objects.size() >= info.objects_max) {
+  if (info.type == kube::kEvents) ExpireEvents(kind);
+  if (kind.objects().size() >= info.objects_max) {
     return Error(StatusCode::kResourceExhausted, absl::StrCat("there are ", info.objects_max, " ", info.type.plural,
                                                               " already; delete some before creating more"));
   }
@@ -114,17 +138,17 @@ StatusOr<Json> MemoryApi::CreateObject(Store& store, Json object) {
   for (const char* field : {"deletionTimestamp", "deletionGracePeriodSeconds", "generation"}) metadata.erase(field);
   if (object.contains("spec") || info.custom) metadata["generation"] = 1;
   if (IsNamespace(info)) object["status"]["phase"] = "Active";
-  Commit(store, kube::WatchSignal::Kind::kAdded, key, object, nullptr);
-  Json created = *store.objects.at(key);
-  if (!kube::At(created, {"metadata", "ownerReferences"}).empty() && !AnyOwnerExists(created)) {
+  store_.Commit(kind, kube::WatchSignal::Kind::kAdded, key, object, nullptr);
+  Json created = *kind.objects().at(key);
+  if (!kube::At(created, {"metadata", "ownerReferences"}).empty() && !store_.AnyOwnerExists(created)) {
     // Its owner is gone already: a garbage collector would remove it in a moment.
-    RETURN_IF_ERROR(DeleteObject(store, key, {}));
+    RETURN_IF_ERROR(Delete(kind, key, {}));
   }
   return created;
 }
 
-StatusOr<Json> MemoryApi::ApplyObject(Store& store, Json config, const kube::ApplyOptions& options) {
-  const KindInfo& info = *store.info;
+StatusOr<Json> ObjectLifecycle::Apply(StoredKind& kind, Json config, const kube::ApplyOptions& options) {
+  const KindInfo& info = kind.info();
   if (options.field_manager.empty()) {
     return Error(StatusCode::kInvalidArgument,
                  "PatchOptions is invalid: fieldManager: Required value: is required for apply patch");
@@ -139,17 +163,16 @@ StatusOr<Json> MemoryApi::ApplyObject(Store& store, Json config, const kube::App
   }
   const Manager manager{options.field_manager, "Apply", options.subresource};
   const std::string now = Rfc3339(time_.WallNow());
-  const auto found = store.objects.find(kube::KeyOf(config));
-  if (found == store.objects.end()) {
+  const ObjectPointer old = kind.Find(kube::KeyOf(config));
+  if (old == nullptr) {
     if (!options.subresource.empty()) return NotFound(info.type, std::string(kube::Name(config)));
     if (!kube::Uid(config).empty() || !kube::ResourceVersion(config).empty()) {
       return Conflict(info.type, std::string(kube::Name(config)), "the object was expected to exist, but does not");
     }
     const Json identity{{"apiVersion", config["apiVersion"]}, {"kind", config["kind"]}};
     ASSIGN_OR_RETURN(Json created, ServerSideApply(identity, config, manager, true, now));
-    return CreateObject(store, std::move(created));
+    return Create(kind, std::move(created));
   }
-  const ObjectPointer old = found->second;
   const std::string expected_version(kube::ResourceVersion(config));
   const std::string expected_uid(kube::Uid(config));
   for (const char* field : {"resourceVersion", "uid", "creationTimestamp", "generation"})
@@ -157,12 +180,11 @@ StatusOr<Json> MemoryApi::ApplyObject(Store& store, Json config, const kube::App
   ASSIGN_OR_RETURN(Json next, ServerSideApply(*old, config, manager, options.force, now));
   if (!expected_version.empty()) next["metadata"]["resourceVersion"] = expected_version;
   if (!expected_uid.empty()) next["metadata"]["uid"] = expected_uid;
-  return Replace(store, old, std::move(next), options.subresource, false);
+  return Replace(kind, old, std::move(next), options.subresource, false);
 }
 
-Status MemoryApi::CheckReplacement(const Store& store, const Json& old, const Json& next,
-                                   const std::string& subresource) const {
-  const KindInfo& info = *store.info;
+Status ObjectLifecycle::CheckReplacement(const KindInfo& info, const Json& old, const Json& next,
+                                         const std::string& subresource) {
   if (kube::IsBeingDeleted(old)) {
     for (const Json& finalizer : kube::At(next, {"metadata", "finalizers"})) {
       if (!finalizer.is_string() || !HasFinalizer(old, finalizer.get<std::string>())) {
@@ -183,9 +205,9 @@ Status MemoryApi::CheckReplacement(const Store& store, const Json& old, const Js
   return subresource == "resize" ? CheckPodResize(old, next) : OkStatus();
 }
 
-StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json next, const std::string& subresource,
-                                  bool record_manager) {
-  const KindInfo& info = *store.info;
+StatusOr<Json> ObjectLifecycle::Replace(StoredKind& kind, const ObjectPointer& old, Json next,
+                                        const std::string& subresource, bool record_manager) {
+  const KindInfo& info = kind.info();
   const std::string name(kube::Name(*old));
   if (!next["metadata"].is_object())
     return Error(StatusCode::kInvalidArgument, "metadata: Invalid value: must be a map");
@@ -201,7 +223,7 @@ StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json n
   }
   KeepServerFields(info, *old, next, subresource);
   if (info.set_defaults && subresource != "status") info.set_defaults(next);
-  RETURN_IF_ERROR(CheckReplacement(store, *old, next, subresource));
+  RETURN_IF_ERROR(CheckReplacement(info, *old, next, subresource));
   if (record_manager) {
     CopyField((*old)["metadata"], next["metadata"], "managedFields");
     if (next == *old) return *old;
@@ -217,92 +239,44 @@ StatusOr<Json> MemoryApi::Replace(Store& store, const ObjectPointer& old, Json n
                         kube::IntegerAt(next, {"metadata", "deletionGracePeriodSeconds"}) == 0 && !IsNamespace(info);
   if (finished) {
     Json last = next;
-    Remove(store, key, std::move(next));
+    Remove(kind, key, std::move(next));
     return last;
   }
-  Commit(store, kube::WatchSignal::Kind::kModified, key, std::move(next), old);
-  Json result = *store.objects.at(key);
-  RemoveIfFinished(store, key);
+  store_.Commit(kind, kube::WatchSignal::Kind::kModified, key, std::move(next), old);
+  Json result = *kind.objects().at(key);
+  RemoveIfFinished(kind, key);
   return result;
 }
 
-void MemoryApi::Commit(Store& store, kube::WatchSignal::Kind kind, const ObjectKey& key, Json object,
-                       ObjectPointer previous) {
-  object["metadata"]["resourceVersion"] = std::to_string(++version_);
-  auto now = std::make_shared<const Json>(std::move(object));
-  if (previous != nullptr) Index(store, key, *previous, false);
-  if (kind == kube::WatchSignal::Kind::kDeleted) {
-    store.objects.erase(key);
-  } else {
-    store.objects[key] = now;
-    Index(store, key, *now, true);
-  }
-  store.history.push_back({version_, kind, std::move(now), std::move(previous)});
-  while (store.history.size() > options_.history_max) {
-    store.expired_version = store.history.front().version;
-    store.history.pop_front();
-  }
-  undelivered_ = true;
-  changed_.NotifyAll();
-}
-
-void MemoryApi::Index(Store& store, const ObjectKey& key, const Json& object, bool add) {
-  const Place place{&store, key};
-  const std::string uid(kube::Uid(object));
-  if (add) {
-    by_uid_.insert_or_assign(uid, place);
-  } else {
-    by_uid_.erase(uid);
-  }
-  if (store.info->type == kube::kEvents) {
-    const std::pair age(std::string(kube::StringAt(object, {"metadata", "creationTimestamp"})), key);
-    if (add) {
-      store.by_age.insert(age);
-    } else {
-      store.by_age.erase(age);
-    }
-  }
-  for (const Json& owner : kube::At(object, {"metadata", "ownerReferences"})) {
-    const std::string owner_uid(kube::StringAt(owner, {"uid"}));
-    if (add) {
-      dependents_[owner_uid].insert(place);
-    } else if (const auto found = dependents_.find(owner_uid); found != dependents_.end()) {
-      found->second.erase(place);
-      if (found->second.empty()) dependents_.erase(found);
-    }
-  }
-}
-
-void MemoryApi::Remove(Store& store, const ObjectKey& key, Json last) {
-  const ObjectPointer previous = store.objects.at(key);
+void ObjectLifecycle::Remove(StoredKind& kind, const ObjectKey& key, Json last) {
+  const ObjectPointer previous = kind.objects().at(key);
   const std::string uid(kube::Uid(last));
-  Commit(store, kube::WatchSignal::Kind::kDeleted, key, std::move(last), previous);
+  store_.Commit(kind, kube::WatchSignal::Kind::kDeleted, key, std::move(last), previous);
   CollectDependents(uid);
   ReleaseForegroundOwners(*previous);
-  if (store.info->type.namespaced) {
-    if (const auto namespaces = FindStore(kube::kNamespaces); namespaces.ok())
+  if (kind.info().type.namespaced) {
+    if (const auto namespaces = store_.FindKind(kube::kNamespaces); namespaces.ok())
       RemoveIfFinished(**namespaces, {"", key.name_space});
   }
 }
 
-void MemoryApi::RemoveIfFinished(Store& store, const ObjectKey& key) {
-  const auto found = store.objects.find(key);
-  if (found == store.objects.end() || !kube::IsBeingDeleted(*found->second) || HasFinalizers(*found->second)) return;
-  if (kube::IntegerAt(*found->second, {"metadata", "deletionGracePeriodSeconds"}) != 0) return;
-  if (IsNamespace(*store.info)) {
-    const auto inside = [&](const auto& entry) {
-      const auto first = entry.second.objects.lower_bound({key.name, ""});
-      return entry.second.info->type.namespaced && first != entry.second.objects.end() &&
-             first->first.name_space == key.name;
-    };
-    if (std::any_of(stores_.begin(), stores_.end(), inside)) return;
-  }
-  Remove(store, key, *found->second);
+void ObjectLifecycle::RemoveIfFinished(StoredKind& kind, const ObjectKey& key) {
+  const ObjectPointer found = kind.Find(key);
+  if (found == nullptr || !kube::IsBeingDeleted(*found) || HasFinalizers(*found)) return;
+  if (kube::IntegerAt(*found, {"metadata", "deletionGracePeriodSeconds"}) != 0) return;
+  if (IsNamespace(kind.info()) && AnyIn(key.name)) return;
+  Remove(kind, key, *found);
 }
 
-Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::DeleteOptions& options) {
-  const KindInfo& info = *store.info;
-  ASSIGN_OR_RETURN(const ObjectPointer old, Find(store, key));
+StatusOr<Json> ObjectLifecycle::ChangeScale(StoredKind& kind, const ObjectPointer& old, const Json& scale) {
+  ASSIGN_OR_RETURN(Json next, WithScale(kind.info(), *old, scale));
+  ASSIGN_OR_RETURN(const Json changed, Replace(kind, old, std::move(next), "", true));
+  return ScaleOf(kind.info(), changed);
+}
+
+Status ObjectLifecycle::Delete(StoredKind& kind, const ObjectKey& key, const kube::DeleteOptions& options) {
+  const KindInfo& info = kind.info();
+  ASSIGN_OR_RETURN(const ObjectPointer old, ObjectStore::Get(kind, key));
   if (!options.uid.empty() && options.uid != kube::Uid(*old)) {
     return Conflict(info.type, key.name,
                     absl::StrCat("Precondition failed: UID in precondition: ", options.uid,
@@ -319,13 +293,13 @@ Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::D
   if (deleting) grace = std::min(grace, kube::IntegerAt(*old, {"metadata", "deletionGracePeriodSeconds"}));
   if (options.propagation == "Orphan") OrphanDependents(std::string(kube::Uid(*old)));
 
-  Json next = *store.objects.at(key);
+  Json next = *kind.objects().at(key);
   Json& metadata = next["metadata"];
-  const auto dependents = dependents_.find(kube::Uid(*old));
-  if (options.propagation == "Foreground" && !deleting && dependents != dependents_.end())
+  const std::string uid(kube::Uid(*old));
+  if (options.propagation == "Foreground" && !deleting && store_.HasDependents(uid))
     metadata["finalizers"].push_back(kForegroundFinalizer);
   if (!HasFinalizers(next) && grace == 0 && !IsNamespace(info)) {
-    Remove(store, key, std::move(next));
+    Remove(kind, key, std::move(next));
     return OkStatus();
   }
   if (!deleting || grace < kube::IntegerAt(*old, {"metadata", "deletionGracePeriodSeconds"})) {
@@ -333,21 +307,20 @@ Status MemoryApi::DeleteObject(Store& store, const ObjectKey& key, const kube::D
     metadata["deletionGracePeriodSeconds"] = grace;
     if (metadata.contains("generation")) metadata["generation"] = kube::Generation(*old) + 1;
     if (IsNamespace(info)) next["status"]["phase"] = "Terminating";
-    Commit(store, kube::WatchSignal::Kind::kModified, key, next, old);
+    store_.Commit(kind, kube::WatchSignal::Kind::kModified, key, next, old);
   }
   if (HasFinalizer(next, kForegroundFinalizer) && !deleting) {
-    const std::set<Place> places = dependents->second;
-    for (const Place& place : places) (void)DeleteObject(*place.store, place.key, {.propagation = "Foreground"});
+    for (const ObjectStore::Place& place : store_.DependentsOf(uid))
+      (void)Delete(*place.kind, place.key, {.propagation = "Foreground"});
   }
   if (IsNamespace(info) && !deleting) DeleteNamespaceContent(key.name);
-  RemoveIfFinished(store, key);
+  RemoveIfFinished(kind, key);
   return OkStatus();
 }
 
-Status MemoryApi::Bind(const ObjectKey& key, const std::string& node) {
-  const MutexLock lock(mutex_);
-  ASSIGN_OR_RETURN(Store * store, FindStore(kube::kPods));
-  ASSIGN_OR_RETURN(const ObjectPointer old, Find(*store, key));
+Status ObjectLifecycle::Bind(const ObjectKey& key, const std::string& node) {
+  ASSIGN_OR_RETURN(StoredKind * pods, store_.FindKind(kube::kPods));
+  ASSIGN_OR_RETURN(const ObjectPointer old, ObjectStore::Get(*pods, key));
   if (!kube::StringAt(*old, {"spec", "nodeName"}).empty()) {
     return Conflict(kube::kPods, key.name, "pod " + key.name + " is already assigned to node");
   }
@@ -357,7 +330,7 @@ Status MemoryApi::Bind(const ObjectKey& key, const std::string& node) {
   next["spec"]["nodeName"] = node;
   Json condition{{"type", "PodScheduled"}, {"status", "True"}, {"lastTransitionTime", Rfc3339(time_.WallNow())}};
   next["status"]["conditions"] = Json::array({std::move(condition)});
-  Commit(*store, kube::WatchSignal::Kind::kModified, key, std::move(next), old);
+  store_.Commit(*pods, kube::WatchSignal::Kind::kModified, key, std::move(next), old);
   return OkStatus();
 }
 

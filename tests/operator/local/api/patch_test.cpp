@@ -1,4 +1,4 @@
-#include "operator/local/api/patch.h"
+#include "operator/local/api/rules/patch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "operator/local/api/kinds.h"
+#include "operator/local/api/rules/kinds.h"
 
 #include <algorithm>
 #include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "operator/local/api/pod_rules.h"
+#include "operator/local/api/rules/pod_rules.h"
 
 namespace attune::local {
 namespace {

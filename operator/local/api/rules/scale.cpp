@@ -1,4 +1,4 @@
-#include "operator/local/api/scale.h"
+#include "operator/local/api/rules/scale.h"
 
 #include <cstdint>
 #include <string>

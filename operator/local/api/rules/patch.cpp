@@ -1,8 +1,8 @@
-#include "operator/local/api/patch.h"
+#include "operator/local/api/rules/patch.h"
 
 #include <algorithm>
 
-#include "operator/local/api/list_keys.h"
+#include "operator/local/api/rules/list_keys.h"
 
 namespace attune::local {
 namespace {

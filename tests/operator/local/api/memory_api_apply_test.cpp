@@ -1,8 +1,8 @@
 // Server-side apply on the embedded API.
 #include <gmock/gmock.h>
 
-#include "operator/local/api/field_set.h"
 #include "operator/local/api/memory_api.h"
+#include "operator/local/api/rules/field_set.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {

@@ -1,4 +1,4 @@
-#include "operator/local/api/list_keys.h"
+#include "operator/local/api/rules/list_keys.h"
 
 #include <algorithm>
 #include <array>

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "operator/kube/object.h"
-#include "operator/local/api/kinds.h"
+#include "operator/local/api/rules/kinds.h"
 
 namespace attune::local {
 

@@ -1,4 +1,4 @@
-#include "operator/local/api/selectors.h"
+#include "operator/local/api/rules/selectors.h"
 
 #include <gtest/gtest.h>
 

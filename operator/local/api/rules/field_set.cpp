@@ -1,11 +1,11 @@
-#include "operator/local/api/field_set.h"
+#include "operator/local/api/rules/field_set.h"
 
 #include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
 
-#include "operator/local/api/list_keys.h"
+#include "operator/local/api/rules/list_keys.h"
 
 namespace attune::local {
 namespace {

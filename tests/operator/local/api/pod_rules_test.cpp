@@ -1,9 +1,9 @@
 // What the conformance suite (tests/operator/kube/api_conformance.cpp) cannot bring about on a real server.
-#include "operator/local/api/pod_rules.h"
+#include "operator/local/api/rules/pod_rules.h"
 
 #include <gmock/gmock.h>
 
-#include "operator/local/api/kinds.h"
+#include "operator/local/api/rules/kinds.h"
 #include "tests/operator/local/objects.h"
 
 namespace attune::local {
