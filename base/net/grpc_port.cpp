@@ -14,11 +14,9 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
-#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
-#include <unordered_map>
 #include <utility>
 
 #include <grpc/support/log.h>
@@ -26,7 +24,7 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
-#include "base/net/connection_limit.h"
+#include "base/net/strangers.h"
 #include "base/os/file.h"
 #include "base/os/file_descriptor.h"
 
@@ -37,13 +35,12 @@ constexpr uint64_t kListener = 0, kWake = 1;  // what an event is about; other n
 constexpr Duration kAcceptPause = std::chrono::milliseconds(200);
 constexpr Duration kLoggedEvery = std::chrono::seconds(1);
 
-// One end of a connection, as this file and gRPC name it alike.
-struct Peer {
-  std::string source;  // the address as text; IPv4 in IPv6 is IPv4
-  std::string key;     // with the port
-};
+// A connection is gRPC's; the second descriptor of it here is for ending it, and for seeing that it has ended.
+using StrangersHere = Strangers<FileDescriptor>;
 
-Peer PeerOf(const sockaddr_storage& address) {
+// One end of a connection, named as gRPC names it: its source is the address as text (IPv4 in IPv6 is IPv4), its key
+// has the port, too.
+StrangersHere::Peer PeerOf(const sockaddr_storage& address) {
   char text[INET6_ADDRSTRLEN] = "";
   uint16_t port = 0;
   if (address.ss_family == AF_INET6) {
@@ -57,7 +54,7 @@ Peer PeerOf(const sockaddr_storage& address) {
     ::inet_ntop(AF_INET, &v4.sin_addr, text, sizeof text);
     port = ntohs(v4.sin_port);
   }
-  return {text, std::string(text) + "|" + std::to_string(port)};
+  return {.key = std::string(text) + "|" + std::to_string(port), .source = text};
 }
 
 // gRPC writes "ipv4:1.2.3.4:5", "ipv6:[::1]:5" or "ipv6:%5B::1%5D:5".
@@ -169,7 +166,7 @@ class Port final : public GrpcPort {
         port_(listening.port),
         acceptor_(std::move(acceptor)),
         time_(time),
-        limit_(options.strangers_max) {}
+        strangers_(options.strangers_max, kWake + 1) {}
 
   ~Port() override { Close(); }
 
@@ -191,8 +188,7 @@ class Port final : public GrpcPort {
 
   void Proved(const std::string& peer) override {
     const MutexLock lock(mutex_);
-    const auto found = by_peer_.find(KeyOf(peer));
-    if (found != by_peer_.end()) Forget(found->second);
+    if (const auto id = strangers_.IdOf(KeyOf(peer))) Forget(*id);
   }
 
   uint16_t port() const override { return port_; }
@@ -202,13 +198,6 @@ class Port final : public GrpcPort {
   }
 
  private:
-  // A connection is gRPC's; this second descriptor of it is for ending it, and for seeing that it has ended.
-  struct Stranger {
-    FileDescriptor connection;
-    Peer peer;
-    MonotonicTime deadline;
-  };
-
   void Watch(int fd, uint32_t events, uint64_t about) {
     epoll_event event{};
     event.events = events;
@@ -237,8 +226,7 @@ class Port final : public GrpcPort {
   // Milliseconds until something is due; -1: nothing is.
   int Timeout() const {
     const MutexLock lock(mutex_);
-    MonotonicTime due = accept_again_.value_or(kNever);
-    if (!strangers_.empty()) due = std::min(due, strangers_.begin()->second.deadline);
+    const MonotonicTime due = std::min(accept_again_.value_or(kNever), strangers_.NextDeadline());
     if (due == kNever) return -1;
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(due - time_.Now()).count();
     return static_cast<int>(std::clamp<int64_t>(left, 0, 60'000));
@@ -272,53 +260,46 @@ class Port final : public GrpcPort {
     Watch(listener_.get(), EPOLLIN, kListener);
   }
 
-  void Admit(FileDescriptor connection, Peer peer) {
+  void Admit(FileDescriptor connection, StrangersHere::Peer peer) {
     FileDescriptor second(::fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
     if (second.get() < 0) return LogRarely("cannot take a connection", ErrnoText(errno));
     {
       const MutexLock lock(mutex_);
-      const uint64_t id = ++last_id_;
-      if (const auto shed = limit_.Enter(id, peer.source)) {
-        LogRarely("too many connections that have not proved themselves; the oldest of the largest source is closed",
-                  strangers_.at(*shed).peer.source);
-        End(*shed);
+      const int fd = second.get();
+      const auto [id, shed] =
+          strangers_.Enter(std::move(second), std::move(peer), time_.Now() + options_.proof_timeout);
+      if (shed) {
+        End(*shed, "too many connections that have not proved themselves; the oldest of the largest source is closed");
       }
-      Watch(second.get(), 0, id);  // an end is reported without being asked for
-      by_peer_[peer.key] = id;
-      strangers_.emplace(id, Stranger{std::move(second), std::move(peer), time_.Now() + options_.proof_timeout});
+      Watch(fd, 0, id);  // an end is reported without being asked for
     }
     Acceptor::NewConnectionParameters handed;
     handed.fd = connection.Release();
     acceptor_->HandleNewConnection(&handed);
   }
 
-  // All have the same time, so the oldest is the first due.
   void EndOverdue() {
     const MutexLock lock(mutex_);
     const MonotonicTime now = time_.Now();
-    while (!strangers_.empty() && now >= strangers_.begin()->second.deadline) {
-      const auto& [id, stranger] = *strangers_.begin();
-      LogRarely("closed a connection that has not proved itself in time", stranger.peer.source);
-      End(id);
+    while (const auto id = strangers_.OldestDue(now)) {
+      End(*id, "closed a connection that has not proved itself in time");
     }
   }
 
   // gRPC sees that the connection has ended, and closes its descriptor.
-  void End(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    ::shutdown(strangers_.at(id).connection.get(), SHUT_RDWR);
+  void End(uint64_t id, const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    const StrangersHere::Stranger* stranger = strangers_.Find(id);
+    LogRarely(why, stranger->peer.source);
+    ::shutdown(stranger->connection.get(), SHUT_RDWR);
     Forget(id);
   }
 
   void Forget(uint64_t id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto found = strangers_.find(id);
-    if (found == strangers_.end()) return;
+    const StrangersHere::Stranger* stranger = strangers_.Find(id);
+    if (stranger == nullptr) return;
     // Closing would not end the watch, since the connection has another descriptor.
-    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, found->second.connection.get(), nullptr);
-    // A later connection may have come from the same port.
-    const auto named = by_peer_.find(found->second.peer.key);
-    if (named != by_peer_.end() && named->second == id) by_peer_.erase(named);
-    limit_.Leave(id);
-    strangers_.erase(found);
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, stranger->connection.get(), nullptr);
+    strangers_.Leave(id);
   }
 
   // Of the thread. At most a line each second, whatever strangers do.
@@ -340,11 +321,8 @@ class Port final : public GrpcPort {
   MonotonicTime log_again_{};  // of the thread
 
   mutable Mutex mutex_;
-  ConnectionLimit limit_ ABSL_GUARDED_BY(mutex_);
-  uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = kWake;
-  std::map<uint64_t, Stranger> strangers_ ABSL_GUARDED_BY(mutex_);             // oldest first
-  std::unordered_map<std::string, uint64_t> by_peer_ ABSL_GUARDED_BY(mutex_);  // by key
-  std::optional<MonotonicTime> accept_again_ ABSL_GUARDED_BY(mutex_);          // the listener is not watched until then
+  StrangersHere strangers_ ABSL_GUARDED_BY(mutex_);
+  std::optional<MonotonicTime> accept_again_ ABSL_GUARDED_BY(mutex_);  // the listener is not watched until then
 
   std::thread thread_;
 };

@@ -2,7 +2,6 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <deque>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,6 +9,8 @@
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "base/log.h"
 #include "operator/telemetry/message_allowance.h"
+#include "operator/telemetry/open_directives.h"
+#include "operator/telemetry/outgoing_messages.h"
 #include "operator/telemetry/plausible.h"
 #include "proto/contract.h"
 
@@ -27,6 +28,16 @@ grpc::Status ToGrpc(const Status& status) {
 
 // The address of a peer without its port; "ipv4:10.0.0.7:41822" is what gRPC says.
 std::string SourceOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
+
+// The bearer token that the sidecar came with; empty: none.
+std::string TokenOf(const grpc::CallbackServerContext& context) {
+  constexpr std::string_view kScheme = "Bearer ";
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find("authorization");
+  if (found == metadata.end()) return "";
+  const std::string_view value(found->second.data(), found->second.size());
+  return value.starts_with(kScheme) ? std::string(value.substr(kScheme.size())) : "";
+}
 
 // One sidecar. One read and at most one write are in flight at a time; Finish is called exactly once, and the object
 // ends itself in OnDone. Life: hello -> authentication in another thread -> reports until either side ends.
@@ -50,6 +61,8 @@ class ReactingStream final : public grpc::ServerBidiReactor<v1::SidecarMessage, 
   bool Send(const v1::Directive& directive, const std::string& key) override;
 
  private:
+  enum class Stage { kSilent, kIntroduced, kAccepted };
+
   // A stream that sends faster than any sidecar is read from again when its allowance is back: what it sends meanwhile
   // stays in its own buffers.
   void ReadNext();
@@ -92,21 +105,17 @@ class ReactingStream final : public grpc::ServerBidiReactor<v1::SidecarMessage, 
   uint64_t number_ = 0;
 
   // By gRPC's read reactions and the authentication between two of them, never at the same time.
-  std::string token_;
   v1::SidecarMessage incoming_;
   v1::SidecarHello hello_;
   bool implausible_logged_ = false;
-  std::atomic<bool> heard_hello_ = false, accepted_ = false;
+  std::atomic<Stage> stage_ = Stage::kSilent;
   MessageAllowance allowance_;  // by reactions; by the sweep, with mutex_, while nothing is read
 
   Mutex mutex_;
-  std::deque<v1::OperatorMessage> outgoing_ ABSL_GUARDED_BY(mutex_);
-  v1::OperatorMessage written_ ABSL_GUARDED_BY(mutex_);
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
+  OutgoingMessages<v1::OperatorMessage> outgoing_ ABSL_GUARDED_BY(mutex_);
+  OpenDirectives open_ ABSL_GUARDED_BY(mutex_);
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  uint64_t last_directive_ ABSL_GUARDED_BY(mutex_) = 0;
-  std::map<uint64_t, std::string> open_ ABSL_GUARDED_BY(mutex_);  // directives not answered yet, by id, with their keys
-  bool paused_ ABSL_GUARDED_BY(mutex_) = false;                   // nothing is read until the allowance is back
+  bool paused_ ABSL_GUARDED_BY(mutex_) = false;  // nothing is read until the allowance is back
 };
 
 ReactingStream::ReactingStream(SharedByStreams& shared, grpc::CallbackServerContext& context)
@@ -115,12 +124,6 @@ ReactingStream::ReactingStream(SharedByStreams& shared, grpc::CallbackServerCont
       source_(SourceOf(context.peer())),
       began_(shared.time.Now()),
       allowance_(began_) {
-  const auto& metadata = context.client_metadata();
-  if (const auto found = metadata.find("authorization"); found != metadata.end()) {
-    constexpr std::string_view kScheme = "Bearer ";
-    const std::string_view value(found->second.data(), found->second.size());
-    if (value.starts_with(kScheme)) token_ = value.substr(kScheme.size());
-  }
   bool full = false;
   {
     const MutexLock lock(shared_.mutex);
@@ -143,7 +146,7 @@ void ReactingStream::OnReadDone(bool ok) {
   HandOver();
   if (!ok) {
     End(grpc::Status::OK);
-  } else if (!heard_hello_) {
+  } else if (stage_ == Stage::kSilent) {
     OnHello();
   } else {
     allowance_.Take(shared_.time.Now());
@@ -157,13 +160,13 @@ void ReactingStream::OnReadDone(bool ok) {
 
 void ReactingStream::OnWriteDone(bool ok) {
   const MutexLock lock(mutex_);
-  writing_ = false;
+  outgoing_.Written();
   if (ok && !ended_) StartNextWrite();
 }
 
 void ReactingStream::Sweep(MonotonicTime now, Duration proof_timeout) {
-  if (!accepted_) {
-    if (now - began_ > (heard_hello_ ? kCheckTimeout : proof_timeout)) Cancel();
+  if (stage_ != Stage::kAccepted) {
+    if (now - began_ > (stage_ == Stage::kSilent ? proof_timeout : kCheckTimeout)) Cancel();
     return;
   }
   {
@@ -176,7 +179,7 @@ void ReactingStream::Sweep(MonotonicTime now, Duration proof_timeout) {
 
 void ReactingStream::OnDone() {
   HandOver();
-  if (accepted_) {
+  if (stage_ == Stage::kAccepted) {
     for (const auto& [id, key] : TakeKeys()) {
       if (key.empty()) continue;
       Record(key, DirectiveAnswer::Outcome::kLost, "the connection to its sidecar ended before the answer came");
@@ -198,11 +201,10 @@ void ReactingStream::OnDone() {
 
 bool ReactingStream::Send(const v1::Directive& directive, const std::string& key) {
   const MutexLock lock(mutex_);
-  if (ended_ || outgoing_.size() >= kDirectivesQueuedMax || open_.size() >= kDirectivesOpenMax) return false;
+  if (ended_ || outgoing_.waiting() >= kDirectivesQueuedMax || open_.size() >= kDirectivesOpenMax) return false;
   v1::OperatorMessage message;
   *message.mutable_directive() = directive;
-  message.mutable_directive()->set_id(++last_directive_);
-  open_[last_directive_] = key;
+  message.mutable_directive()->set_id(open_.Add(key));
   Enqueue(std::move(message));
   return true;
 }
@@ -217,7 +219,7 @@ void ReactingStream::ReadNext() {
 }
 
 void ReactingStream::OnHello() {
-  heard_hello_ = true;
+  stage_ = Stage::kIntroduced;
   {
     const MutexLock lock(shared_.mutex);
     shared_.silent.Leave(number_);
@@ -239,7 +241,7 @@ void ReactingStream::OnHello() {
 
 void ReactingStream::Authenticate() {
   const Status status = shared_.stopping ? Error(StatusCode::kUnavailable, "the operator is stopping")
-                                         : shared_.authenticator.Check(token_, hello_, source_);
+                                         : shared_.authenticator.Check(TokenOf(context_), hello_, source_);
   if (status.ok()) {
     Accept();
   } else {
@@ -248,9 +250,8 @@ void ReactingStream::Authenticate() {
 }
 
 void ReactingStream::Accept() {
-  token_.clear();
   if (const Status status = shared_.store.Connected(hello_, shared_.time.Now()); !status.ok()) return Refuse(status);
-  accepted_ = true;
+  stage_ = Stage::kAccepted;
   shared_.port->Proved(context_.peer());
   v1::OperatorMessage message;
   message.mutable_accepted()->set_protocol_version(contract::kProtocolVersion);
@@ -302,23 +303,18 @@ bool ReactingStream::OnMessage() {
 
 void ReactingStream::OnResult(const v1::DirectiveResult& result) {
   constexpr size_t kMessageBytesKept = 2048;
-  bool asked = false;
-  std::string key;
+  std::optional<std::string> key;
   {
     const MutexLock lock(mutex_);
-    if (const auto found = open_.find(result.id()); found != open_.end()) {
-      asked = true;
-      key = std::move(found->second);
-      open_.erase(found);
-    }
+    key = open_.Take(result.id());
   }
-  if (!asked) return;
+  if (!key) return;
   const std::string message = CleanText(result.message(), kMessageBytesKept);
   if (!result.accepted()) {
     log::Warn("directive refused", {{"pod", hello_.pod()}, {"id", result.id()}, {"reason", message}});
   }
-  if (!key.empty())
-    Record(key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message);
+  if (!key->empty())
+    Record(*key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message);
 }
 
 void ReactingStream::Named(const std::string& implausible) {
@@ -331,7 +327,7 @@ void ReactingStream::Named(const std::string& implausible) {
 
 std::map<uint64_t, std::string> ReactingStream::TakeKeys() {
   const MutexLock lock(mutex_);
-  return std::exchange(open_, {});
+  return open_.TakeAll();
 }
 
 void ReactingStream::Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
@@ -339,16 +335,12 @@ void ReactingStream::Record(const std::string& key, DirectiveAnswer::Outcome out
 }
 
 void ReactingStream::Enqueue(v1::OperatorMessage message) {
-  outgoing_.push_back(std::move(message));
-  if (!writing_ && !ended_) StartNextWrite();
+  outgoing_.Add(std::move(message));
+  if (!ended_) StartNextWrite();
 }
 
 void ReactingStream::StartNextWrite() {
-  if (outgoing_.empty()) return;
-  writing_ = true;
-  written_ = std::move(outgoing_.front());
-  outgoing_.pop_front();
-  StartWrite(&written_);
+  if (const v1::OperatorMessage* next = outgoing_.Next()) StartWrite(next);
 }
 
 void ReactingStream::End(const grpc::Status& status) {

@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <thread>
 #include <vector>
 
 #include "base/check.h"
@@ -11,6 +10,7 @@
 #include "base/os/file.h"
 #include "base/version.h"
 #include "operator/controller/execute/executor.h"
+#include "operator/controller/execute/reconcile_loop.h"
 #include "operator/controller/execute/stuck_watch.h"
 #include "operator/controller/metrics/durations.h"
 #include "operator/controller/metrics/metrics.h"
@@ -21,7 +21,6 @@
 #include "operator/controller/watches/job_watches.h"
 #include "operator/kube/events.h"
 #include "operator/kube/measured_api.h"
-#include "operator/kube/watch/work_queue.h"
 #include "proto/contract.h"
 
 namespace attune::controller {
@@ -54,7 +53,7 @@ class OperatorImpl final : public Operator {
       : options_(options),
         time_(time),
         api_(api, time, [this](const kube::FinishedCall& call) { durations_.OnCall(call); }),
-        queue_(time),
+        loop_(time),
         watches_(options.name_space, api_, time, [this](const kube::ObjectKey& job) { OnNews(job); }),
         store_(telemetry::JobStore::Create([this](const telemetry::JobId& job) { return Know(job); })),
         events_(api_, time, contract::kFieldManager) {}
@@ -79,7 +78,7 @@ class OperatorImpl final : public Operator {
                                       .may_direct = options_.may_direct};
     std::string authority;
     RETURN_IF_ERROR(ReadCertificates(service, authority));
-    store_->OnNews([this](const std::string& name_space, const std::string& job) { queue_.Add({name_space, job}); });
+    store_->OnNews([this](const std::string& name_space, const std::string& job) { loop_.Add({name_space, job}); });
     ASSIGN_OR_RETURN(service_, telemetry::Service::Start(service, api_, *store_));
     executor_ = std::make_unique<Executor>(
         api_, time_,
@@ -88,21 +87,18 @@ class OperatorImpl final : public Operator {
         *store_, *service_, events_, ToPlanOptions(options_, metrics_from, telemetry_address(), authority));
     leads_ = true;
     watches_.ReportAll();
-    for (int i = 0; i < options_.reconcile_threads; ++i) threads_.emplace_back([this] { Reconcile(); });
-    threads_.emplace_back([this] { Tick(); });
+    loop_.Start(options_.reconcile_threads,
+                {.wait_until_ready = [this](const auto& stopping) { return watches_.WaitForSync(stopping); },
+                 .reconcile = [this](const kube::ObjectKey& job) { return executor_->Reconcile(job); },
+                 .on_reconciled = [this](Duration taken) { durations_.OnReconcile(taken); },
+                 .tick = [this] { executor_->Tick(); }});
     reporter_ = std::make_unique<PolicyReporter>(api_, time_, watches_.policies(), watches_.jobs);
     return OkStatus();
   }
 
   // No more intake, then what is in progress, then the streams.
   ~OperatorImpl() override {
-    {
-      const MutexLock lock(tick_mutex_);
-      stopping_ = true;
-    }
-    tick_.NotifyAll();
-    queue_.ShutDown();
-    for (std::thread& thread : threads_) thread.join();
+    loop_.Stop();
     reporter_.reset();
     watches_.End();
     store_->OnNews({});
@@ -121,7 +117,7 @@ class OperatorImpl final : public Operator {
  private:
   // Standing by, all that there is will be looked at when this process leads.
   void OnNews(const kube::ObjectKey& job) {
-    if (leads_) queue_.Add(job);
+    if (leads_) loop_.Add(job);
   }
   // A job is known as long as the cache has it; what was kept of it is forgotten after it has left the cache.
   telemetry::JobKnown Know(const telemetry::JobId& id) const {
@@ -148,42 +144,12 @@ class OperatorImpl final : public Operator {
     return OkStatus();
   }
 
-  void Reconcile() {
-    if (!watches_.WaitForSync([this] { return stopping_.load(); })) return;
-    while (const auto key = queue_.Get()) {
-      const MonotonicTime begin = time_.Now();
-      const StatusOr<std::optional<Duration>> again = executor_->Reconcile(*key);
-      durations_.OnReconcile(time_.Now() - begin);
-      if (again.ok()) {
-        queue_.Forget(*key);
-        if (again->has_value()) queue_.AddAfter(*key, **again);
-      } else {
-        const Duration delay = queue_.AddRateLimited(*key);
-        errors_.fetch_add(1, std::memory_order_relaxed);
-        // A lost race is ordinary: the next look decides again.
-        const auto level = again.status().code() == StatusCode::kAborted ? log::Level::kDebug : log::Level::kWarn;
-        log::Write(level, "reconcile failed",
-                   {{"job", key->ToString()}, {"error", again.status()}, {"retry_seconds", Seconds(delay)}});
-      }
-      queue_.Done(*key);
-    }
-  }
-
-  // So that a pause of this process is seen as one.
-  void Tick() {
-    constexpr Duration kEvery = std::chrono::milliseconds(500);
-    const MutexLock lock(tick_mutex_);
-    while (!tick_.WaitFor(tick_mutex_, kEvery, [this] { return stopping_.load(); })) executor_->Tick();
-  }
-
   const OperatorOptions options_;
   const TimeSource& time_;
   Durations durations_;
   kube::MeasuredApi api_;
-  std::atomic<bool> stopping_ = false;
   std::atomic<bool> leads_ = false;  // what follows Lead() is there, and does not change any more
-  std::atomic<uint64_t> errors_ = 0;
-  kube::WorkQueue queue_;
+  ReconcileLoop loop_;
   JobWatches watches_;
   std::unique_ptr<telemetry::JobStore> store_;
   kube::EventRecorder events_;
@@ -192,9 +158,6 @@ class OperatorImpl final : public Operator {
   std::unique_ptr<PolicyReporter> reporter_;
   Mutex stuck_mutex_;
   StuckWatch stuck_ ABSL_GUARDED_BY(stuck_mutex_);
-  std::vector<std::thread> threads_;
-  Mutex tick_mutex_;
-  CondVar tick_;
 };
 
 std::string OperatorImpl::Stuck() {
@@ -203,9 +166,9 @@ std::string OperatorImpl::Stuck() {
   for (const JobWatches::Turn& turn : watches_.Turns(now)) {
     parts.push_back({"the watch of " + turn.plural, turn.number, turn.waits});
   }
-  const kube::WorkQueueMetrics queue = queue_.metrics();
+  const kube::WorkQueueMetrics queue = loop_.queue();
   parts.push_back({"the work queue", queue.taken, queue.depth == 0 || !watches_.HaveSynced()});
-  for (const auto& [job, since] : queue_.Running()) {
+  for (const auto& [job, since] : loop_.Running()) {
     parts.push_back(
         {"the reconcile of " + job.ToString(), static_cast<uint64_t>(since.time_since_epoch().count()), false});
   }
@@ -230,8 +193,8 @@ std::string OperatorImpl::MetricsText() const {
                                                     : shown.resizing);
     }
   }
-  values.queue = queue_.metrics();
-  values.reconcile_errors = errors_;
+  values.queue = loop_.queue();
+  values.reconcile_errors = loop_.errors();
   values.plans = static_cast<uint64_t>(executor_->plans());
   values.actions = static_cast<uint64_t>(executor_->actions());
   values.failed_actions = static_cast<uint64_t>(executor_->failed_actions());

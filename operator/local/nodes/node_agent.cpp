@@ -39,6 +39,7 @@ struct PodState {
   int64_t resized_generation = 0;
   Json written_status;
   bool finished = false;
+  bool final_delete_sent = false;
 };
 
 class Agent final : public NodeAgent {
@@ -309,11 +310,8 @@ class Agent final : public NodeAgent {
   // The node's word that nothing of the pod runs any more: the object goes when its finalizers allow.
   void FinishDeletion(const ObjectKey& key, PodState& pod) {
     if (!kube::IsBeingDeleted(pod.object)) return;  // the agent itself is stopping
-    if (kube::IntegerAt(pod.object, {"metadata", "deletionGracePeriodSeconds"}) == 0 &&
-        deletions_finished_.contains(std::string(kube::Uid(pod.object))))
-      return;
-    if (deletions_finished_.size() > 10000) deletions_finished_.clear();
-    deletions_finished_.insert(std::string(kube::Uid(pod.object)));
+    const bool is_marked = kube::IntegerAt(pod.object, {"metadata", "deletionGracePeriodSeconds"}) == 0;
+    if (std::exchange(pod.final_delete_sent, true) && is_marked) return;
     (void)api_.Delete(
         kube::kPods, key,
         {.uid = std::string(kube::Uid(pod.object)), .grace_period_seconds = 0});  // gone already is as good
@@ -335,7 +333,6 @@ class Agent final : public NodeAgent {
 
   // The agent's thread only.
   PodMap pods_;
-  std::set<std::string> deletions_finished_;  // uids whose final delete was sent
 
   std::thread thread_;
   // Its thread hands what has changed to the agent's.

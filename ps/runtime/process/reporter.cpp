@@ -13,6 +13,7 @@
 #include "base/os/file_descriptor.h"
 #include "proto/contract.h"
 #include "ps/runtime/process/final_report.h"
+#include "ps/runtime/process/pending_final.h"
 #include "ps/runtime/process/unix_socket.h"
 
 namespace attune::ps {
@@ -49,12 +50,11 @@ class SocketReporter final : public Reporter {
       log::Warn("parts of the result cannot be reported; the rest is", {{"left_out", left_out}});
     }
     const MutexLock lock(mutex_);
-    final_ = message.SerializeAsString();
-    final_delivered_ = false;
+    final_.Put(message.SerializeAsString());
     Wake();
-    const auto delivered = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return final_delivered_; };
+    const auto delivered = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return final_.delivered(); };
     if (delivered_.WaitFor(mutex_, timeout, delivered)) return OkStatus();
-    final_.clear();
+    final_.GiveUp();
     return Error(StatusCode::kUnavailable, "the job's result did not reach the sidecar at '" + options_.socket_path +
                                                "' in time; the operator will not show it");
   }
@@ -101,7 +101,7 @@ class SocketReporter final : public Reporter {
 
   bool FinalWaits() {
     const MutexLock lock(mutex_);
-    return !final_.empty() && !final_queued_ && socket_.connected();
+    return final_.Waits() && socket_.connected();
   }
 
   void Greet() {
@@ -125,19 +125,9 @@ class SocketReporter final : public Reporter {
     if (socket_.connected()) (void)socket_.Send(message.SerializeAsString());
   }
 
-  // The final report leaves `final_` only when the kernel holds all of it, so that a lost connection means another try.
   void SendFinal() {
     const MutexLock lock(mutex_);
-    if (final_.empty() || !socket_.connected()) return;
-    if (!final_queued_) final_queued_ = socket_.Send(final_).ok();
-    if (!socket_.connected()) {
-      final_queued_ = false;
-    } else if (final_queued_ && !socket_.has_unsent()) {
-      final_.clear();
-      final_queued_ = false;
-      final_delivered_ = true;
-      delivered_.NotifyAll();
-    }
+    if (final_.Send(socket_)) delivered_.NotifyAll();
   }
 
   void WaitForEvents(MonotonicTime until) {
@@ -156,7 +146,7 @@ class SocketReporter final : public Reporter {
     }
     if (!socket_.connected()) {
       const MutexLock lock(mutex_);
-      final_queued_ = false;
+      final_.OnConnectionLost();
     }
   }
 
@@ -222,9 +212,7 @@ class SocketReporter final : public Reporter {
   Mutex mutex_;
   CondVar delivered_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::string final_ ABSL_GUARDED_BY(mutex_);  // serialized; empty: none waits
-  bool final_queued_ ABSL_GUARDED_BY(mutex_) = false;
-  bool final_delivered_ ABSL_GUARDED_BY(mutex_) = false;
+  PendingFinal final_ ABSL_GUARDED_BY(mutex_);
 
   std::thread thread_;
 };
