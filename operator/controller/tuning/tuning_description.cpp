@@ -84,9 +84,7 @@ void TuningLoop::Describe() {
   shown_current_.reset();
   shown_best_.reset();
   if (!tuner_) return;
-  // While it moves, the job runs on at the setting that it leaves.
-  const bool moves = stage_ == Stage::kMoving;
-  shown_current_ = Describe(!moves ? here_ : running_.servers > 0 ? running_ : from_);
+  shown_current_ = Describe(course_.running());
   if (!tuner_->records().empty() || remaining_)
     shown_best_ = Describe(FromSetting(tuner_->space(), tuner_->Incumbent()));
 }
@@ -96,12 +94,12 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
   if (stage_ == Stage::kDone) {
     status.stage = tuner_ ? "Finished" : "Unavailable";
   } else {
-    status.stage = StageName(input.policy.paused, stage_ == Stage::kMoving, trial_, stage_ == Stage::kLearning);
+    status.stage = StageName(input.policy.paused, IsMoving(), course_.is_trial(), stage_ == Stage::kLearning);
   }
   status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, 1024);
   // Once tuning has ended, also because what is left is too short, the job still has the setting its spec asks for.
   if (tuner_ || stage_ == Stage::kDone) {
-    const JobSetting& setting = stage_ == Stage::kDone ? input.wanted : here_;
+    const JobSetting& setting = stage_ == Stage::kDone ? input.wanted : course_.here();
     status.servers = setting.servers;
     status.workers = setting.workers;
     status.threads = setting.threads;
@@ -122,10 +120,10 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
     status.remaining_seconds = remaining_->mid;
     status.remaining_high = remaining_->high;
   }
-  status.changes = changes_;
+  status.changes = course_.kept().changes;
   if (shown_current_) status.current = shown_current_;
   // Once it has finished, a user may have chosen another setting.
-  if (stage_ == Stage::kDone && input.wanted != here_) status.current = Shown(input.wanted);
+  if (stage_ == Stage::kDone && input.wanted != course_.here()) status.current = Shown(input.wanted);
   status.best = shown_best_;
   status.decisions = shown_decisions_;
   output.state = state_;

@@ -22,7 +22,7 @@ void TuningLoop::TakeKnobs(TuningInput& input) {
   if (threads_max_ == 0) {
     input.wanted.threads.reset();
   } else if (!input.wanted.threads) {  // no worker has reported yet, to this operator
-    input.wanted.threads = here_.threads.value_or(1);
+    input.wanted.threads = course_.here().threads.value_or(1);
   }
   if (!AllowsSlack(input)) input.wanted.slack.reset();
   ceiling_.Narrow(input.high);
@@ -56,7 +56,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
       window_.Drop();
     } else if (!tuner_ || stage_ == Stage::kLearning) {
       Learn(input, priors);
-    } else if (stage_ == Stage::kMoving) {
+    } else if (course_.is_moving()) {
       Move(input, output);
     } else {
       Stay(input, output);
@@ -65,9 +65,9 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     window_.Drop();
   }
   // After the setting: a change of the spec that is on its way there is known from a user's by the spec's generation.
-  if (parts_.Act(input, !output.change && (stage_ != Stage::kMoving || input.wanted == here_), output)) Remember();
+  if (parts_.Act(input, !output.change && (!IsMoving() || input.wanted == course_.here()), output)) Remember();
   FillStatus(input, output);
-  output.changing = stage_ == Stage::kMoving;
+  output.changing = IsMoving();
   return output;
 }
 
@@ -128,12 +128,10 @@ void TuningLoop::Learn(const TuningInput& input, tuner::PriorCache& priors) {
     if (stage_ == Stage::kDone) Remember();
     return;
   }
-  here_ = input.wanted;
-  trial_ = false;
-  failures_ = input.failures;
-  stage_ = Stage::kStaying;
-  message_ = "measuring " + ToString(here_);
-  stay_until_ = input.time + static_cast<double>(input.policy.window_seconds);
+  course_.Begin(input);
+  stage_ = Stage::kAtWork;
+  message_ = "measuring " + ToString(course_.here());
+  stay_.Extend(input.time, static_cast<double>(input.policy.window_seconds));
   window_.Open(input, input.time);
   Remember();
 }
@@ -143,156 +141,142 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
   if (!tuner_) return;
   auto report = window_.Close(input, during_change);
   if (!report) return;
-  report->setting = ToSetting(stage_ == Stage::kMoving ? running_ : here_);
+  report->setting = ToSetting(course_.running());
   // A report that cannot be true is counted by the tuner and changes nothing.
   [[maybe_unused]] const Status taken = tuner_->Absorb(*report);
 }
 
-void TuningLoop::Leave(const TuningInput& input) {
-  if (stage_ != Stage::kMoving) running_ = here_;
-  stage_ = Stage::kMoving;
-  moving_since_ = input.time;
-  ordered_generation_ = input.generation;
+void TuningLoop::FollowUser(const TuningInput& input) {
+  message_ = "a user chose " + ToString(input.wanted) + "; measuring that";
+  course_.Follow(input);
 }
 
-void TuningLoop::Order(const TuningInput& input, JobSetting target, TuningOutput& output) {
-  Leave(input);
-  from_ = here_;
-  here_ = target;
-  failures_ = input.failures;
-  ++changes_;
+void TuningLoop::Order(const TuningInput& input, const JobSetting& target, bool trial, TuningOutput& output) {
+  CloseWindow(input, true);
+  course_.Order(input, target, trial);
   output.look_again = 1;
 }
 
 void TuningLoop::Settle(const TuningInput& input) {
   CloseWindow(input, true);
-  stage_ = Stage::kStaying;
-  measured_ = false;
+  course_.Arrive(input);
   ceiling_.Settle();
-  stay_until_ = input.time + kWarmUpSeconds + stay_seconds_;
-  failures_ = std::max(failures_, input.failures);
+  stay_.Begin(input.time);
   window_.Drop();
   Remember();
 }
 
 void TuningLoop::Move(const TuningInput& input, TuningOutput& output) {
   output.look_again = 1;
-  if (input.wanted != here_) {
-    if (input.generation == ordered_generation_) {
-      output.change = here_;  // not written yet
+  if (input.wanted != course_.here()) {
+    if (course_.IsUnwritten(input)) {
+      output.change = course_.here();
       return;
     }
-    message_ = "a user chose " + ToString(input.wanted) + "; measuring that";
-    Leave(input);
-    here_ = input.wanted;
-    trial_ = false;
+    FollowUser(input);
   }
-  if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed on the way there", output);
+  if (course_.is_trial() && course_.HasFailed(input))
+    return Crashed(input, "a process failed on the way there", output);
   if (window_.is_open() && window_.Length(input.time) >= static_cast<double>(input.policy.window_seconds))
     CloseWindow(input, true);
   if (IsInfeasible(input, output)) return;
-  const double waited = input.time - moving_since_;
+  const double waited = course_.Waited(input);
   if (input.settled && (!input.rows_moving || waited > kRowsTimeout)) return Settle(input);
   if (waited <= kMovingTimeout) return;
-  if (from_ == here_) return Settle(input);  // nowhere to go back to: measure what there is
-  Crashed(input, here_, "it had not come about after " + api::FormatSeconds(waited), output);
+  if (!course_.HasWayBack()) return Settle(input);  // measure what there is
+  Crashed(input, "it had not come about after " + api::FormatSeconds(waited), output);
 }
 
 // Recorded, never proposed again, and left for where the job came from.
-void TuningLoop::Crashed(const TuningInput& input, const JobSetting& where, const std::string& what,
-                         TuningOutput& output) {
+void TuningLoop::Crashed(const TuningInput& input, const std::string& what, TuningOutput& output) {
   tuner::Report report;
   report.ok = false;
-  report.setting = ToSetting(where);
+  report.setting = ToSetting(course_.here());
   report.time = input.time;
   [[maybe_unused]] const Status taken = tuner_->Absorb(report);
   if (!past_.empty()) past_.back().crashed = true;
-  output.events.push_back({true, kEventTuningCrashed,
-                           ToString(where) + " is not tried again: " + what + ". Going back to " + ToString(from_)});
-  message_ = "going back to " + ToString(from_) + ": at " + ToString(where) + " " + what;
-  trial_ = false;
-  stay_seconds_ = static_cast<double>(input.policy.window_seconds);
+  output.events.push_back(
+      {true, kEventTuningCrashed,
+       ToString(course_.here()) + " is not tried again: " + what + ". Going back to " + ToString(course_.from())});
+  message_ = "going back to " + ToString(course_.from()) + ": at " + ToString(course_.here()) + " " + what;
+  stay_.Plan(static_cast<double>(input.policy.window_seconds));
   CloseWindow(input, true);
-  Order(input, from_, output);
-  from_ = here_;
+  course_.GoBack(input);
+  output.look_again = 1;
   Remember();
 }
 
 void TuningLoop::Stay(const TuningInput& input, TuningOutput& output) {
-  if (input.wanted != here_) {
-    message_ = "a user chose " + ToString(input.wanted) + "; measuring that";
+  const auto window = static_cast<double>(input.policy.window_seconds);
+  if (input.wanted != course_.here()) {
     CloseWindow(input, true);
-    Leave(input);
-    here_ = from_ = input.wanted;
-    trial_ = false;
-    stay_seconds_ = static_cast<double>(input.policy.window_seconds);
+    FollowUser(input);
+    stay_.Plan(window);
     return Remember();
   }
-  if (trial_ && input.failures > failures_) return Crashed(input, here_, "a process failed there", output);
-  const bool failed = input.failures > failures_;
-  failures_ = std::max(failures_, input.failures);
-  output.look_again = std::clamp(stay_until_ - input.time, 0.5, static_cast<double>(input.policy.window_seconds));
+  const bool failed = course_.HasFailed(input);
+  if (course_.is_trial() && failed) return Crashed(input, "a process failed there", output);
+  course_.CountFailures(input);
+  output.look_again = std::clamp(stay_.Left(input.time), 0.5, window);
   if (!input.settled) {  // a pod is being replaced: its time says nothing of the setting
-    if (!unsettled_since_) unsettled_since_ = input.time;
-    if (!failed && input.time - *unsettled_since_ < kLateSeconds) return;
-    CloseWindow(input, true);
-    stay_until_ = std::max(stay_until_, input.time + static_cast<double>(input.policy.window_seconds));
+    if (stay_.Interrupt(input.time, failed, window)) CloseWindow(input, true);
     return;
   }
-  unsettled_since_.reset();
+  stay_.Resume();
   if (!window_.is_open()) {
-    if (input.time >= stay_until_ - stay_seconds_) window_.Open(input, input.time);
-    output.look_again = std::min(output.look_again, kWarmUpSeconds);
+    if (stay_.IsWarm(input.time)) window_.Open(input, input.time);
+    output.look_again = std::min(output.look_again, SettingStay::kWarmUpSeconds);
     return;
   }
   const double length = window_.Length(input.time);
-  if (length >= 0.98 * static_cast<double>(input.policy.window_seconds)) {
+  if (length >= 0.98 * window) {
     CloseWindow(input, false);
-    measured_ = true;
+    stay_.Measured();
   }
-  if (input.time < stay_until_ - 0.02) return;
+  if (!stay_.IsOver(input.time)) return;
   // A setting that nothing was measured at cannot be judged, however long the job has been there.
-  if (measured_) return Decide(input, output);
-  output.look_again = std::clamp(static_cast<double>(input.policy.window_seconds) - length, 0.1, 1.0);
+  if (stay_.is_measured()) return Decide(input, output);
+  output.look_again = std::clamp(window - length, 0.1, 1.0);
 }
 
 void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   if (const auto ending = EndingOf(input)) tuner_->SetEnding(input.time, *ending);
   if (input.policy.mode == api::TuningMode::kRecommend) return Recommend(input, output);
-  if (!trial_ && WaitsForPolicy(input)) return Remember();
-  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
+  if (!course_.is_trial() && WaitsForPolicy(input)) return Remember();
+  const JobSetting here = course_.here();
+  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here));
   remaining_ = decision.remaining;
   earlier_.Report(*tuner_, output.events);
   const JobSetting target = FromSetting(tuner_->space(), decision.setting);
-  if (target != here_ && HoldsBack(input, decision, target, output)) return Remember();
-  trial_ = decision.kind == tuner::DecisionKind::kTrial;
-  stay_seconds_ = decision.seconds;
-  const bool first_keep = !trial_ && !tuner_->records().empty();
-  if (target == here_) {
-    stay_until_ = input.time + decision.seconds;
-    message_ = (trial_ ? "trying " : "keeping ") + ToString(here_) + ": " + decision.why;
+  if (target != here && HoldsBack(input, decision, target, output)) return Remember();
+  const bool trial = decision.kind == tuner::DecisionKind::kTrial;
+  stay_.Plan(decision.seconds);
+  const bool first_keep = !trial && !tuner_->records().empty();
+  if (target == here) {
+    course_.Keep(trial);
+    stay_.Extend(input.time, decision.seconds);
+    message_ = (trial ? "trying " : "keeping ") + ToString(here) + ": " + decision.why;
   } else {
     message_ =
-        (trial_ ? "trying " : "moving to ") + ToString(target) + " (from " + ToString(here_) + "): " + decision.why;
-    output.events.push_back({false, trial_ ? kEventTuningTrial : kEventTuningMove,
-                             (trial_ ? "Trying " : "Moving to ") + ToString(target) + " instead of " + ToString(here_) +
+        (trial ? "trying " : "moving to ") + ToString(target) + " (from " + ToString(here) + "): " + decision.why;
+    output.events.push_back({false, trial ? kEventTuningTrial : kEventTuningMove,
+                             (trial ? "Trying " : "Moving to ") + ToString(target) + " instead of " + ToString(here) +
                                  ": " + decision.why});
-    CloseWindow(input, true);
-    Order(input, target, output);
+    Order(input, target, trial, output);
   }
-  if (input.policy.mode == api::TuningMode::kInitial && first_keep && target == here_ && stage_ == Stage::kStaying) {
+  if (input.policy.mode == api::TuningMode::kInitial && first_keep && target == here) {
     stage_ = Stage::kDone;
-    message_ = "kept " + ToString(here_) + ", the best setting found at the beginning";
-    output.events.push_back({false, kEventTuningFinished, "Kept " + ToString(here_) + "; tuning.mode is Initial"});
+    message_ = "kept " + ToString(here) + ", the best setting found at the beginning";
+    output.events.push_back({false, kEventTuningFinished, "Kept " + ToString(here) + "; tuning.mode is Initial"});
   }
   Remember();
 }
 
 // Nothing is tried: what the model believes, from this setting's speed and how such systems behave.
 void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
-  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here_));
+  const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(course_.here()));
   remaining_ = decision.remaining;
-  JobSetting best = here_;
+  JobSetting best = course_.here();
   std::string why = "no other setting is clearly better";
   constexpr double kGainMin = 0.05;
   for (const tuner::SettingBelief& belief : tuner_->Beliefs(16)) {
@@ -307,7 +291,7 @@ void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
   }
   recommended_ = best;
   message_ = "recommends " + ToString(best) + ": " + why;
-  stay_until_ = input.time + decision.seconds;
+  stay_.Extend(input.time, decision.seconds);
   Remember();
 }
 

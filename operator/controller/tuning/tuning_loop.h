@@ -19,7 +19,9 @@
 #include "operator/controller/tuning/room_in_force.h"
 #include "operator/controller/tuning/state/cpu_ceiling.h"
 #include "operator/controller/tuning/state/job_clock.h"
+#include "operator/controller/tuning/state/job_course.h"
 #include "operator/controller/tuning/state/past_tuners.h"
+#include "operator/controller/tuning/state/setting_stay.h"
 #include "operator/controller/tuning/state/window_meter.h"
 #include "operator/tuner/tuner.h"
 
@@ -53,10 +55,6 @@ class TuningLoop {
   static constexpr double kMovingTimeout = 180;
   // How long measuring waits for rows that still move.
   static constexpr double kRowsTimeout = 30;
-  // A report that is late for less than this spoils no window.
-  static constexpr double kLateSeconds = 3;
-  // After a change, before the first window begins.
-  static constexpr double kWarmUpSeconds = 1.5;
   static constexpr size_t kStateBytesMax = 64 << 10;
   // Decisions that are remembered, of all tuners of the job together.
   static constexpr size_t kStoryMax = PastTuners::kStoryMax;
@@ -64,7 +62,8 @@ class TuningLoop {
   static constexpr char kRecommends[] = "recommend";
 
  private:
-  enum class Stage { kLearning, kMoving, kStaying, kDone };
+  // At work the job moves to a setting or stays at one.
+  enum class Stage { kLearning, kAtWork, kDone };
 
   void TakeKnobs(TuningInput& input);
   void Restore(tuner::PriorCache& priors);
@@ -85,11 +84,12 @@ class TuningLoop {
                  TuningOutput& output);
   void StayFor(const TuningInput& input, const Refusal& refusal);
   void Recommend(const TuningInput& input, TuningOutput& output);
-  void Leave(const TuningInput& input);
-  void Order(const TuningInput& input, JobSetting target, TuningOutput& output);
+  void FollowUser(const TuningInput& input);
+  void Order(const TuningInput& input, const JobSetting& target, bool trial, TuningOutput& output);
   void Settle(const TuningInput& input);
   void CloseWindow(const TuningInput& input, bool during_change);
-  void Crashed(const TuningInput& input, const JobSetting& where, const std::string& what, TuningOutput& output);
+  void Crashed(const TuningInput& input, const std::string& what, TuningOutput& output);
+  bool IsMoving() const { return stage_ == Stage::kAtWork && course_.is_moving(); }
   void FillStatus(const TuningInput& input, TuningOutput& output) const;
 
   std::string saved_, state_;
@@ -100,15 +100,9 @@ class TuningLoop {
   Stage stage_ = Stage::kLearning;
   std::string message_;
   JobClock clock_;
-  JobSetting here_, from_;   // where the job is or goes, and where it would go back to
-  JobSetting running_;       // since it left there, until it has arrived; not saved
+  JobCourse course_;
+  SettingStay stay_;
   int32_t threads_max_ = 0;  // of the workers' program, once it has said so
-  int64_t ordered_generation_ = 0;
-  double moving_since_ = 0, stay_until_ = 0, stay_seconds_ = 0;
-  bool trial_ = false;
-  bool measured_ = false;  // a whole window at this setting; not saved: one more does no harm
-  int32_t failures_ = 0;
-  uint64_t changes_ = 0;
   PastTuners earlier_;
   std::vector<PastChange> past_;  // that policies count; changes of users are none
   RoomInForce room_;              // not saved: a new operator looks for itself
@@ -117,7 +111,6 @@ class TuningLoop {
   // For people, as of what was saved last.
   std::optional<api::TuningSetting> shown_current_, shown_best_;
   std::vector<api::TuningDecision> shown_decisions_;
-  std::optional<double> unsettled_since_;
   PartsCare parts_;
   CpuCeiling ceiling_;
   WindowMeter window_;

@@ -9,8 +9,8 @@ namespace attune::controller {
 
 void TuningLoop::StayFor(const TuningInput& input, const Refusal& refusal) {
   constexpr double kLongest = 600;  // a policy may be changed meanwhile
-  stay_until_ = input.time + std::clamp(refusal.seconds, static_cast<double>(input.policy.window_seconds), kLongest);
-  message_ = "keeping " + ToString(here_) + ": " + refusal.why;
+  stay_.Extend(input.time, std::clamp(refusal.seconds, static_cast<double>(input.policy.window_seconds), kLongest));
+  message_ = "keeping " + ToString(course_.here()) + ": " + refusal.why;
 }
 
 // Neither kind of change may be made now: the tuner is not asked, and records nothing that does not happen.
@@ -32,10 +32,10 @@ bool TuningLoop::HoldsBack(const TuningInput& input, const tuner::Decision& deci
   const auto belief = tuner_->BeliefAbout(decision.setting);
   const bool is_trial = decision.kind == tuner::DecisionKind::kTrial;
   const ProposedChange change{.trial = is_trial,
-                              .back = trial_ && !is_trial && target == best,
+                              .back = course_.is_trial() && !is_trial && target == best,
                               .gain = belief ? std::optional(belief->gain) : std::nullopt,
                               .others_changing = input.room.others_changing,
-                              .no_room = WhyNoRoom(input.room, here_, target)};
+                              .no_room = WhyNoRoom(input.room, course_.here(), target)};
   const auto refusal = WhyNotNow(input.rules, past_, change, input.time);
   if (!refusal) {
     past_.push_back({input.time, change.trial, false});
@@ -44,20 +44,18 @@ bool TuningLoop::HoldsBack(const TuningInput& input, const tuner::Decision& deci
   }
   if (!change.no_room.empty()) room_.Met();
   StayFor(input, *refusal);
-  if (!trial_ || best == here_) return true;
-  trial_ = false;
-  stay_seconds_ = static_cast<double>(input.policy.window_seconds);
-  CloseWindow(input, true);
-  Order(input, best, output);
+  if (!course_.is_trial() || best == course_.here()) return true;
+  stay_.Plan(static_cast<double>(input.policy.window_seconds));
+  Order(input, best, false, output);
   return true;
 }
 
 // A size that never fits is not waited for, and neither it nor a larger one is tried again.
 bool TuningLoop::IsInfeasible(const TuningInput& input, TuningOutput& output) {
-  if (!input.infeasible || input.wanted != here_ || from_ == here_) return false;
-  const auto why = ceiling_.Lower(*input.infeasible, from_);
+  if (!input.infeasible || input.wanted != course_.here() || !course_.HasWayBack()) return false;
+  const auto why = ceiling_.Lower(*input.infeasible, course_.from());
   if (!why) return false;  // it is not this change that does not fit
-  Crashed(input, here_, *why, output);
+  Crashed(input, *why, output);
   return true;
 }
 

@@ -13,6 +13,9 @@ using kube::Json;
 
 constexpr int kStateVersion = 1;
 
+// What is saved knows a stage for each state of a job at work.
+enum class SavedStage { kLearning, kMoving, kStaying, kDone };
+
 Json ToJson(const std::optional<int32_t>& value) { return value ? Json(*value) : Json(); }
 Json ToJson(const JobSetting& setting) {
   return Json::array({setting.servers, setting.workers, ToJson(setting.threads), ToJson(setting.slack),
@@ -64,20 +67,25 @@ std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
 }  // namespace
 
 std::string TuningLoop::Save() const {
+  const JobCourse::Kept& course = course_.kept();
+  const SavedStage stage = stage_ == Stage::kLearning ? SavedStage::kLearning
+                           : stage_ == Stage::kDone   ? SavedStage::kDone
+                           : course.moving            ? SavedStage::kMoving
+                                                      : SavedStage::kStaying;
   Json json = {{"version", kStateVersion},
                {"space", space_key_},
-               {"stage", static_cast<int>(stage_)},
+               {"stage", static_cast<int>(stage)},
                {"time", clock_.now()},
-               {"here", ToJson(here_)},
-               {"from", ToJson(from_)},
+               {"here", ToJson(course.here)},
+               {"from", ToJson(course.from)},
                {"threads_max", threads_max_},
-               {"ordered_generation", ordered_generation_},
-               {"moving_since", moving_since_},
-               {"stay_until", stay_until_},
-               {"stay_seconds", stay_seconds_},
-               {"trial", trial_},
-               {"failures", failures_},
-               {"changes", changes_},
+               {"ordered_generation", course.ordered_generation},
+               {"moving_since", course.moving_since},
+               {"stay_until", stay_.until()},
+               {"stay_seconds", stay_.seconds()},
+               {"trial", course.trial},
+               {"failures", course.failures},
+               {"changes", course.changes},
                {"told", earlier_.reported()},
                {"numbered", earlier_.decided()},
                {"spent", earlier_.spent()},
@@ -145,26 +153,29 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
   try {
     const Json json = Json::parse(text);
     if (json.at("version") != kStateVersion) return;
-    const int stage = json.at("stage").get<int>();
-    if (stage < 0 || stage > static_cast<int>(Stage::kDone)) return;
+    const int number = json.at("stage").get<int>();
+    if (number < 0 || number > static_cast<int>(SavedStage::kDone)) return;
+    const auto stage = static_cast<SavedStage>(number);
     TuningLoop read;
     read.space_key_ = json.at("space").get<std::string>();
-    read.stage_ = static_cast<Stage>(stage);
+    read.stage_ = stage == SavedStage::kLearning ? Stage::kLearning
+                  : stage == SavedStage::kDone   ? Stage::kDone
+                                                 : Stage::kAtWork;
     read.clock_ = JobClock(json.at("time").get<double>());
-    read.here_ = SettingFromJson(json.at("here"));
-    read.from_ = SettingFromJson(json.at("from"));
+    read.course_.Load({.here = SettingFromJson(json.at("here")),
+                       .from = SettingFromJson(json.at("from")),
+                       .moving = stage == SavedStage::kMoving,
+                       .trial = json.at("trial").get<bool>(),
+                       .ordered_generation = json.at("ordered_generation").get<int64_t>(),
+                       .moving_since = json.at("moving_since").get<double>(),
+                       .failures = json.at("failures").get<int32_t>(),
+                       .changes = json.at("changes").get<uint64_t>()});
+    read.stay_.Load(json.at("stay_until").get<double>(), json.at("stay_seconds").get<double>());
     read.threads_max_ = json.value("threads_max", 0);
-    read.ordered_generation_ = json.at("ordered_generation").get<int64_t>();
-    read.moving_since_ = json.at("moving_since").get<double>();
-    read.stay_until_ = json.at("stay_until").get<double>();
-    read.stay_seconds_ = json.at("stay_seconds").get<double>();
-    read.trial_ = json.at("trial").get<bool>();
-    read.failures_ = json.at("failures").get<int32_t>();
-    read.changes_ = json.at("changes").get<uint64_t>();
     read.message_ = json.at("message").get<std::string>();
     read.parts_.Load(json.value("findings", "[]"), json.value("acts", "[]"));
     const JobSetting ceiling = json.contains("ceiling") ? SettingFromJson(json.at("ceiling")) : JobSetting();
-    read.ceiling_.Load(ceiling, read.stage_ != Stage::kMoving);
+    read.ceiling_.Load(ceiling, stage != SavedStage::kMoving);
     read.earlier_.Load({.story = LoadStory(kube::At(json, {"story"})),
                         .spent = json.value("spent", 0.0),
                         .decided = json.value("numbered", uint64_t{0}),
