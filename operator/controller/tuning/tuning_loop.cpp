@@ -16,22 +16,10 @@ constexpr double kChangeSecondsMin = 1, kChangeSecondsMax = 10;
 
 }  // namespace
 
-// Knobs that are not the tuner's to choose in this job are left out of its settings.
-void TuningLoop::TakeKnobs(TuningInput& input) {
-  if (threads_max_ == 0) threads_max_ = input.threads_max;
-  if (threads_max_ == 0) {
-    input.wanted.threads.reset();
-  } else if (!input.wanted.threads) {  // no worker has reported yet, to this operator
-    input.wanted.threads = course_.here().threads.value_or(1);
-  }
-  if (!AllowsSlack(input)) input.wanted.slack.reset();
-  ceiling_.Narrow(input.high);
-}
-
 TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& priors) {
   TuningInput input = given;
   Restore(priors);
-  TakeKnobs(input);
+  knobs_.Narrow(input, course_.here().threads);
   input.time = clock_.Advance(given.time, given.age);
   TuningOutput output;
   output.look_again = static_cast<double>(input.policy.window_seconds);
@@ -40,16 +28,11 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
     window_.Drop();
     if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
   } else if (!input.policy.paused) {
-    room_.Look(given.room, input.time);
-    std::string key =
-        RangesKey(SpaceOf(input, room_.room(), threads_max_)) + room_.Key() + ObjectiveKey(input.policy.objective);
-    // What was only recommended was not tried: a tuner that goes to work begins with the measurements alone.
-    if (input.policy.mode == api::TuningMode::kRecommend) key += kRecommends;
-    if (key != space_key_ && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
-      Retire(output);
+    const bool tried = knobs_.AreTried();
+    if (knobs_.Look(input) && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
+      Retire(tried, output);
       stage_ = Stage::kLearning;
     }
-    space_key_ = key;
     // What Initial has found is where another mode continues from.
     if (stage_ == Stage::kDone && tuner_ && input.policy.mode != api::TuningMode::kInitial) stage_ = Stage::kLearning;
     if (stage_ == Stage::kDone) {
@@ -71,11 +54,12 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   return output;
 }
 
-// Another tuner follows, with other knobs: what this one measured and what it did are kept.
-void TuningLoop::Retire(TuningOutput& output) {
+// Another tuner follows, with other knobs: what this one measured and what it did are kept. `tried`: it did more than
+// recommend.
+void TuningLoop::Retire(bool tried, TuningOutput& output) {
   if (!tuner_) return;
   history_.Add(tuner_->Summary());
-  earlier_.Add(*tuner_, !space_key_.ends_with(kRecommends), output.events);
+  earlier_.Add(*tuner_, tried, output.events);
   tuner_.reset();
 }
 
@@ -98,7 +82,7 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
     return false;
   }
   tuner::JobDescription job;
-  job.space = SpaceOf(input, room_.room(), threads_max_);
+  job.space = knobs_.Space(input);
   job.goal = *goal;
   job.objective = ObjectiveOf(input, earlier_.spent());
   job.costs.pods = std::clamp(first_->time / 2, kChangeSecondsMin, kChangeSecondsMax);
@@ -160,7 +144,7 @@ void TuningLoop::Order(const TuningInput& input, const JobSetting& target, bool 
 void TuningLoop::Settle(const TuningInput& input) {
   CloseWindow(input, true);
   course_.Arrive(input);
-  ceiling_.Settle();
+  knobs_.Settle();
   stay_.Begin(input.time);
   window_.Drop();
   Remember();

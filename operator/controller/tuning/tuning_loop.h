@@ -15,9 +15,8 @@
 
 #include "operator/controller/observe/tuning_values.h"
 #include "operator/controller/tuning/change_gate.h"
+#include "operator/controller/tuning/knobs_in_force.h"
 #include "operator/controller/tuning/parts_care.h"
-#include "operator/controller/tuning/room_in_force.h"
-#include "operator/controller/tuning/state/cpu_ceiling.h"
 #include "operator/controller/tuning/state/job_clock.h"
 #include "operator/controller/tuning/state/job_course.h"
 #include "operator/controller/tuning/state/past_tuners.h"
@@ -58,17 +57,14 @@ class TuningLoop {
   static constexpr size_t kStateBytesMax = 64 << 10;
   // Decisions that are remembered, of all tuners of the job together.
   static constexpr size_t kStoryMax = PastTuners::kStoryMax;
-  // At the end of the key of a space in which nothing is tried.
-  static constexpr char kRecommends[] = "recommend";
 
  private:
   // At work the job moves to a setting or stays at one.
   enum class Stage { kLearning, kAtWork, kDone };
 
-  void TakeKnobs(TuningInput& input);
   void Restore(tuner::PriorCache& priors);
   std::string Save() const;
-  void Retire(TuningOutput& output);
+  void Retire(bool tried, TuningOutput& output);
   bool IsInfeasible(const TuningInput& input, TuningOutput& output);
   void Remember();
   void Describe();
@@ -95,24 +91,21 @@ class TuningLoop {
   std::string saved_, state_;
   tuner::JobHistory history_;
   std::optional<tuner::Tuner> tuner_;
-  std::string space_key_;
 
   Stage stage_ = Stage::kLearning;
   std::string message_;
   JobClock clock_;
   JobCourse course_;
   SettingStay stay_;
-  int32_t threads_max_ = 0;  // of the workers' program, once it has said so
+  KnobsInForce knobs_;
   PastTuners earlier_;
   std::vector<PastChange> past_;  // that policies count; changes of users are none
-  RoomInForce room_;              // not saved: a new operator looks for itself
   std::optional<tuner::Remaining> remaining_;
   std::optional<JobSetting> recommended_;
   // For people, as of what was saved last.
   std::optional<api::TuningSetting> shown_current_, shown_best_;
   std::vector<api::TuningDecision> shown_decisions_;
   PartsCare parts_;
-  CpuCeiling ceiling_;
   WindowMeter window_;
   std::optional<TuningInput> first_;  // of this process
 };

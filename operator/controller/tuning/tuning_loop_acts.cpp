@@ -42,7 +42,7 @@ bool TuningLoop::HoldsBack(const TuningInput& input, const tuner::Decision& deci
     if (past_.size() > kPastMax) past_.erase(past_.begin());
     return false;
   }
-  if (!change.no_room.empty()) room_.Met();
+  if (!change.no_room.empty()) knobs_.MeetEdge();
   StayFor(input, *refusal);
   if (!course_.is_trial() || best == course_.here()) return true;
   stay_.Plan(static_cast<double>(input.policy.window_seconds));
@@ -53,7 +53,7 @@ bool TuningLoop::HoldsBack(const TuningInput& input, const tuner::Decision& deci
 // A size that never fits is not waited for, and neither it nor a larger one is tried again.
 bool TuningLoop::IsInfeasible(const TuningInput& input, TuningOutput& output) {
   if (!input.infeasible || input.wanted != course_.here() || !course_.HasWayBack()) return false;
-  const auto why = ceiling_.Lower(*input.infeasible, course_.from());
+  const auto why = knobs_.Lower(*input.infeasible, course_.from());
   if (!why) return false;  // it is not this change that does not fit
   Crashed(input, *why, output);
   return true;

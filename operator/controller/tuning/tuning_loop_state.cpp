@@ -68,17 +68,18 @@ std::vector<tuner::NamedRecord> LoadStory(const Json& json) {
 
 std::string TuningLoop::Save() const {
   const JobCourse::Kept& course = course_.kept();
+  const KnobsInForce::Kept knobs = knobs_.kept();
   const SavedStage stage = stage_ == Stage::kLearning ? SavedStage::kLearning
                            : stage_ == Stage::kDone   ? SavedStage::kDone
                            : course.moving            ? SavedStage::kMoving
                                                       : SavedStage::kStaying;
   Json json = {{"version", kStateVersion},
-               {"space", space_key_},
+               {"space", knobs.key},
                {"stage", static_cast<int>(stage)},
                {"time", clock_.now()},
                {"here", ToJson(course.here)},
                {"from", ToJson(course.from)},
-               {"threads_max", threads_max_},
+               {"threads_max", knobs.threads_max},
                {"ordered_generation", course.ordered_generation},
                {"moving_since", course.moving_since},
                {"stay_until", stay_.until()},
@@ -92,7 +93,7 @@ std::string TuningLoop::Save() const {
                {"past", SavePast(past_)},
                {"findings", parts_.findings()},
                {"acts", parts_.acts()},
-               {"ceiling", ToJson(ceiling_.next())},
+               {"ceiling", ToJson(knobs.ceiling)},
                {"message", message_}};
   const auto text = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   // Old stories are given up before what was learned.
@@ -122,7 +123,7 @@ std::vector<tuner::NamedRecord> TuningLoop::StoryOf(const std::string& saved) {
   const Json json = Json::parse(saved, nullptr, /*allow_exceptions=*/false);
   std::vector<tuner::NamedRecord> story = LoadStory(kube::At(json, {"story"}));
   const Json& space = kube::At(json, {"space"});
-  if (space.is_string() && space.get<std::string>().ends_with(kRecommends)) return story;
+  if (space.is_string() && !KnobsInForce::AreTried(space.get<std::string>())) return story;
   const Json& numbered = kube::At(json, {"numbered"});
   const uint64_t before = numbered.is_number_unsigned() ? numbered.get<uint64_t>() : 0;
   const Json tuner = Json::parse(TunerStateOf(saved), nullptr, /*allow_exceptions=*/false);
@@ -157,7 +158,6 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     if (number < 0 || number > static_cast<int>(SavedStage::kDone)) return;
     const auto stage = static_cast<SavedStage>(number);
     TuningLoop read;
-    read.space_key_ = json.at("space").get<std::string>();
     read.stage_ = stage == SavedStage::kLearning ? Stage::kLearning
                   : stage == SavedStage::kDone   ? Stage::kDone
                                                  : Stage::kAtWork;
@@ -171,11 +171,12 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
                        .failures = json.at("failures").get<int32_t>(),
                        .changes = json.at("changes").get<uint64_t>()});
     read.stay_.Load(json.at("stay_until").get<double>(), json.at("stay_seconds").get<double>());
-    read.threads_max_ = json.value("threads_max", 0);
     read.message_ = json.at("message").get<std::string>();
     read.parts_.Load(json.value("findings", "[]"), json.value("acts", "[]"));
     const JobSetting ceiling = json.contains("ceiling") ? SettingFromJson(json.at("ceiling")) : JobSetting();
-    read.ceiling_.Load(ceiling, stage != SavedStage::kMoving);
+    read.knobs_.Load(
+        {.key = json.at("space").get<std::string>(), .threads_max = json.value("threads_max", 0), .ceiling = ceiling},
+        stage != SavedStage::kMoving);
     read.earlier_.Load({.story = LoadStory(kube::At(json, {"story"})),
                         .spent = json.value("spent", 0.0),
                         .decided = json.value("numbered", uint64_t{0}),

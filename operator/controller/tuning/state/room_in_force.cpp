@@ -1,4 +1,4 @@
-#include "operator/controller/tuning/room_in_force.h"
+#include "operator/controller/tuning/state/room_in_force.h"
 
 #include <cstdint>
 

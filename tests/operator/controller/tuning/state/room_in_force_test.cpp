@@ -1,5 +1,5 @@
 // How much of its namespace a job's search counts on, while what is left changes.
-#include "operator/controller/tuning/room_in_force.h"
+#include "operator/controller/tuning/state/room_in_force.h"
 
 #include <gtest/gtest.h>
 
