@@ -26,7 +26,7 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
   if (parts_.Look(input, output)) Remember();
   if (!input.training) {
     window_.Drop();
-    if (message_.empty()) message_ = "waiting for the first reports of a job that trains";
+    if (shown_.message().empty()) shown_.Say("waiting for the first reports of a job that trains");
   } else if (!input.policy.paused) {
     const bool tried = knobs_.AreTried();
     if (knobs_.Look(input) && (tuner_ || stage_ == Stage::kDone)) {  // another policy: what was measured is kept
@@ -66,7 +66,7 @@ void TuningLoop::Retire(bool tried, TuningOutput& output) {
 bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   const auto window = static_cast<double>(input.policy.window_seconds);
   if (!first_ || input.steps < first_->steps) first_ = input;
-  message_ = "finding out how fast the job is now";
+  shown_.Say("finding out how fast the job is now");
   if (input.time - first_->time < window || input.steps == first_->steps) return false;
   const auto ending = EndingOf(input);
   if (!ending) return false;
@@ -76,9 +76,9 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   const double left = std::min(ending->steps / per_second, ending->seconds);
   if (left < kShortJobWindows * window) {
     stage_ = Stage::kDone;
-    message_ = "the job ends in about " + api::FormatSeconds(left) + ", too short to try other settings (" +
+    shown_.Say("the job ends in about " + api::FormatSeconds(left) + ", too short to try other settings (" +
                std::to_string(static_cast<int>(kShortJobWindows)) + " windows of " +
-               std::to_string(input.policy.window_seconds) + " s at least)";
+               std::to_string(input.policy.window_seconds) + " s at least)");
     return false;
   }
   tuner::JobDescription job;
@@ -95,12 +95,12 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   auto made = tuner::Tuner::Create(std::move(job), priors);
   if (!made.ok()) {
     stage_ = Stage::kDone;
-    message_ = "the tuner cannot work on this job: " + std::string(Message(made.status()));
+    shown_.Say("the tuner cannot work on this job: " + std::string(Message(made.status())));
     return false;
   }
   if (made->space().size() < 2) {
     stage_ = Stage::kDone;
-    message_ = WhyNothingToTry(input);
+    shown_.Say(WhyNothingToTry(input));
     return false;
   }
   tuner_ = *std::move(made);
@@ -114,7 +114,7 @@ void TuningLoop::Learn(const TuningInput& input, tuner::PriorCache& priors) {
   }
   course_.Begin(input);
   stage_ = Stage::kAtWork;
-  message_ = "measuring " + ToString(course_.here());
+  shown_.Say("measuring " + ToString(course_.here()));
   stay_.Extend(input.time, static_cast<double>(input.policy.window_seconds));
   window_.Open(input, input.time);
   Remember();
@@ -131,7 +131,7 @@ void TuningLoop::CloseWindow(const TuningInput& input, bool during_change) {
 }
 
 void TuningLoop::FollowUser(const TuningInput& input) {
-  message_ = "a user chose " + ToString(input.wanted) + "; measuring that";
+  shown_.Say("a user chose " + ToString(input.wanted) + "; measuring that");
   course_.Follow(input);
 }
 
@@ -182,7 +182,7 @@ void TuningLoop::Crashed(const TuningInput& input, const std::string& what, Tuni
   output.events.push_back(
       {true, kEventTuningCrashed,
        ToString(course_.here()) + " is not tried again: " + what + ". Going back to " + ToString(course_.from())});
-  message_ = "going back to " + ToString(course_.from()) + ": at " + ToString(course_.here()) + " " + what;
+  shown_.Say("going back to " + ToString(course_.from()) + ": at " + ToString(course_.here()) + " " + what);
   stay_.Plan(static_cast<double>(input.policy.window_seconds));
   CloseWindow(input, true);
   course_.GoBack(input);
@@ -229,7 +229,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   if (!course_.is_trial() && WaitsForPolicy(input)) return Remember();
   const JobSetting here = course_.here();
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(here));
-  remaining_ = decision.remaining;
+  shown_.Expect(decision.remaining);
   earlier_.Report(*tuner_, output.events);
   const JobSetting target = FromSetting(tuner_->space(), decision.setting);
   if (target != here && HoldsBack(input, decision, target, output)) return Remember();
@@ -239,10 +239,10 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   if (target == here) {
     course_.Keep(trial);
     stay_.Extend(input.time, decision.seconds);
-    message_ = (trial ? "trying " : "keeping ") + ToString(here) + ": " + decision.why;
+    shown_.Say((trial ? "trying " : "keeping ") + ToString(here) + ": " + decision.why);
   } else {
-    message_ =
-        (trial ? "trying " : "moving to ") + ToString(target) + " (from " + ToString(here) + "): " + decision.why;
+    shown_.Say((trial ? "trying " : "moving to ") + ToString(target) + " (from " + ToString(here) +
+               "): " + decision.why);
     output.events.push_back({false, trial ? kEventTuningTrial : kEventTuningMove,
                              (trial ? "Trying " : "Moving to ") + ToString(target) + " instead of " + ToString(here) +
                                  ": " + decision.why});
@@ -250,7 +250,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
   }
   if (input.policy.mode == api::TuningMode::kInitial && first_keep && target == here) {
     stage_ = Stage::kDone;
-    message_ = "kept " + ToString(here) + ", the best setting found at the beginning";
+    shown_.Say("kept " + ToString(here) + ", the best setting found at the beginning");
     output.events.push_back({false, kEventTuningFinished, "Kept " + ToString(here) + "; tuning.mode is Initial"});
   }
   Remember();
@@ -259,7 +259,7 @@ void TuningLoop::Decide(const TuningInput& input, TuningOutput& output) {
 // Nothing is tried: what the model believes, from this setting's speed and how such systems behave.
 void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
   const tuner::Decision decision = tuner_->Decide(input.time, ToSetting(course_.here()));
-  remaining_ = decision.remaining;
+  shown_.Expect(decision.remaining);
   JobSetting best = course_.here();
   std::string why = "no other setting is clearly better";
   constexpr double kGainMin = 0.05;
@@ -270,11 +270,10 @@ void TuningLoop::Recommend(const TuningInput& input, TuningOutput& output) {
     why = "expected " + tuner::Text(belief.gain) + " progress per second, by how such jobs behave; it was not tried";
     break;
   }
-  if (recommended_ != best) {
+  if (shown_.Recommend(best)) {
     output.events.push_back({false, kEventTuningRecommended, "Recommends " + ToString(best) + ": " + why});
   }
-  recommended_ = best;
-  message_ = "recommends " + ToString(best) + ": " + why;
+  shown_.Say("recommends " + ToString(best) + ": " + why);
   stay_.Extend(input.time, decision.seconds);
   Remember();
 }

@@ -21,6 +21,7 @@
 #include "operator/controller/tuning/state/job_course.h"
 #include "operator/controller/tuning/state/past_tuners.h"
 #include "operator/controller/tuning/state/setting_stay.h"
+#include "operator/controller/tuning/state/shown_tuning.h"
 #include "operator/controller/tuning/state/window_meter.h"
 #include "operator/tuner/tuner.h"
 
@@ -37,8 +38,6 @@ class TuningLoop {
   static std::string TunerStateOf(const std::string& saved);
   // Of TuningOutput::state: what was decided since the job began, whatever became of the tuner that decided it.
   static std::vector<tuner::NamedRecord> StoryOf(const std::string& saved);
-  // Of the same: the newest of them, as the status shows them.
-  static std::vector<api::TuningDecision> DecisionsOf(const std::string& saved);
   // Of TuningOutput::state: what is wrong with a part of the job, a line each.
   static std::vector<std::string> FindingsOf(const std::string& saved);
   // Of the same: at which second of the job it was saved; below 0: it is none.
@@ -68,7 +67,7 @@ class TuningLoop {
   bool IsInfeasible(const TuningInput& input, TuningOutput& output);
   void Remember();
   void Describe();
-  api::TuningSetting Describe(const JobSetting& setting) const;
+  ShownTuning::Believed Believe(const JobSetting& setting) const;
   // False: not yet, or never; stage and message say which.
   bool Begin(const TuningInput& input, tuner::PriorCache& priors);
   void Learn(const TuningInput& input, tuner::PriorCache& priors);
@@ -93,18 +92,13 @@ class TuningLoop {
   std::optional<tuner::Tuner> tuner_;
 
   Stage stage_ = Stage::kLearning;
-  std::string message_;
   JobClock clock_;
   JobCourse course_;
   SettingStay stay_;
   KnobsInForce knobs_;
   PastTuners earlier_;
   std::vector<PastChange> past_;  // that policies count; changes of users are none
-  std::optional<tuner::Remaining> remaining_;
-  std::optional<JobSetting> recommended_;
-  // For people, as of what was saved last.
-  std::optional<api::TuningSetting> shown_current_, shown_best_;
-  std::vector<api::TuningDecision> shown_decisions_;
+  ShownTuning shown_;
   PartsCare parts_;
   WindowMeter window_;
   std::optional<TuningInput> first_;  // of this process

@@ -94,7 +94,7 @@ std::string TuningLoop::Save() const {
                {"findings", parts_.findings()},
                {"acts", parts_.acts()},
                {"ceiling", ToJson(knobs.ceiling)},
-               {"message", message_}};
+               {"message", shown_.message()}};
   const auto text = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
   // Old stories are given up before what was learned.
   for (size_t records = PastTuners::kStoryMax; records > 0; records /= 2) {
@@ -171,7 +171,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
                        .failures = json.at("failures").get<int32_t>(),
                        .changes = json.at("changes").get<uint64_t>()});
     read.stay_.Load(json.at("stay_until").get<double>(), json.at("stay_seconds").get<double>());
-    read.message_ = json.at("message").get<std::string>();
+    read.shown_.Say(json.at("message").get<std::string>());
     read.parts_.Load(json.value("findings", "[]"), json.value("acts", "[]"));
     const JobSetting ceiling = json.contains("ceiling") ? SettingFromJson(json.at("ceiling")) : JobSetting();
     read.knobs_.Load(
