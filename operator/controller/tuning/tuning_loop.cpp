@@ -58,7 +58,6 @@ TuningOutput TuningLoop::Step(const TuningInput& given, tuner::PriorCache& prior
 // recommend.
 void TuningLoop::Retire(bool tried, TuningOutput& output) {
   if (!tuner_) return;
-  history_.Add(tuner_->Summary());
   earlier_.Add(*tuner_, tried, output.events);
   tuner_.reset();
 }
@@ -90,7 +89,7 @@ bool TuningLoop::Begin(const TuningInput& input, tuner::PriorCache& priors) {
   // Where the mode is a knob, each setting says its own.
   job.mode = input.wanted.slack ? SyncMode::Async() : input.mode;
   job.seed = input.seed;
-  job.history = history_;
+  job.history = earlier_.history();
   job.signature = input.signature;
   auto made = tuner::Tuner::Create(std::move(job), priors);
   if (!made.ok()) {

@@ -45,7 +45,7 @@ class TuningLoop {
 
   // What similar jobs may start from; nothing before the first decision.
   std::optional<tuner::HistoryEntry> Summary() const;
-  void SetHistory(tuner::JobHistory history) { history_ = std::move(history); }
+  void SetHistory(tuner::JobHistory history) { earlier_.SetHistory(std::move(history)); }
 
   // A job that ends within so many windows is left alone.
   static constexpr double kShortJobWindows = 20;
@@ -88,7 +88,6 @@ class TuningLoop {
   void FillStatus(const TuningInput& input, TuningOutput& output) const;
 
   std::string saved_, state_;
-  tuner::JobHistory history_;
   std::optional<tuner::Tuner> tuner_;
 
   Stage stage_ = Stage::kLearning;

@@ -189,7 +189,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
     } else if (read.stage_ != Stage::kDone) {
       read.stage_ = Stage::kLearning;
     }
-    read.history_ = std::move(history_);
+    read.earlier_.SetHistory(earlier_.history());
     read.state_ = text;
     *this = std::move(read);
     Describe();

@@ -7,6 +7,7 @@
 namespace attune::controller {
 
 void PastTuners::Add(const tuner::Tuner& tuner, bool tried, std::vector<TuningOutput::Event>& events) {
+  history_.Add(tuner.Summary());
   spent_ += tuner.spent();
   if (tried) {
     for (const tuner::DecisionRecord& record : tuner.records()) {

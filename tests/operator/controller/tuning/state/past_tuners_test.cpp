@@ -62,6 +62,18 @@ TEST(PastTunersTest, WhatWasOnlyRecommendedIsNoPartOfTheStory) {
   EXPECT_GT(past.spent(), 0);
 }
 
+TEST(PastTunersTest, TheNextTunerBeginsWithWhatTheyMeasured) {
+  const tuner::Tuner tuner = Busy();
+  tuner::JobHistory of_others;
+  of_others.Add({.signature = "another job"});
+  PastTuners past;
+  past.SetHistory(of_others);
+  std::vector<TuningOutput::Event> events;
+  past.Add(tuner, /*tried=*/false, events);
+  ASSERT_EQ(past.history().entries().size(), 2U);
+  EXPECT_EQ(past.history().entries().back().signature, tuner.Summary().signature);
+}
+
 TEST(PastTunersTest, TheStoryIsBounded) {
   const tuner::Tuner tuner = Busy();
   PastTuners past;
