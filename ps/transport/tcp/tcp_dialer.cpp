@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "ps/transport/tcp/tcp_socket.h"
+#include "ps/transport/tcp/connect/tcp_socket.h"
 #include "ps/transport/tcp/tcp_state.h"
 
 namespace attune::ps {

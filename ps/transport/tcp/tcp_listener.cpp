@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/os/file.h"
 #include "ps/transport/security/job_authority.h"
+#include "ps/transport/tcp/connect/tcp_socket.h"
 #include "ps/transport/tcp/listen_rule.h"
-#include "ps/transport/tcp/tcp_socket.h"
 #include "ps/transport/tcp/tcp_state.h"
 
 namespace attune::ps {

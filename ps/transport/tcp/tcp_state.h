@@ -19,13 +19,13 @@
 #include "ps/transport/security/job_secret.h"
 #include "ps/transport/security/tls.h"
 #include "ps/transport/shared/shared_memory.h"
-#include "ps/transport/tcp/conversation.h"
+#include "ps/transport/tcp/connect/conversation.h"
+#include "ps/transport/tcp/connect/log_pace.h"
+#include "ps/transport/tcp/connect/pending_handshakes.h"
 #include "ps/transport/tcp/departed_peers.h"
 #include "ps/transport/tcp/link_rounds.h"
-#include "ps/transport/tcp/log_pace.h"
 #include "ps/transport/tcp/peer.h"
 #include "ps/transport/tcp/peer_table.h"
-#include "ps/transport/tcp/pending_handshakes.h"
 #include "ps/transport/tcp/tcp_transport.h"
 
 namespace attune::ps {

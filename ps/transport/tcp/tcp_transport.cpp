@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "ps/transport/frame.h"
-#include "ps/transport/tcp/tcp_socket.h"
+#include "ps/transport/tcp/connect/tcp_socket.h"
 #include "ps/transport/tcp/tcp_state.h"
 
 namespace attune::ps {

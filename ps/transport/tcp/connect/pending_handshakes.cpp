@@ -1,4 +1,4 @@
-#include "ps/transport/tcp/pending_handshakes.h"
+#include "ps/transport/tcp/connect/pending_handshakes.h"
 
 #include <algorithm>
 

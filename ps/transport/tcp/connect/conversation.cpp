@@ -1,4 +1,4 @@
-#include "ps/transport/tcp/conversation.h"
+#include "ps/transport/tcp/connect/conversation.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "ps/transport/tcp/tcp_socket.h"
+#include "ps/transport/tcp/connect/tcp_socket.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

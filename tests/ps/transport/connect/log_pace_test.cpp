@@ -1,5 +1,5 @@
 // How often something is logged.
-#include "ps/transport/tcp/log_pace.h"
+#include "ps/transport/tcp/connect/log_pace.h"
 
 #include <gtest/gtest.h>
 
