@@ -182,7 +182,7 @@ void Conversation::ShakeHands(Then then) {
   Watch(stream_->fd(), true, stream_->wants_write(), [this, then = std::move(then)]() mutable { ShakeHands(then); });
 }
 
-void Conversation::Read(void* to, size_t size, Then then) { ReadMore(static_cast<std::byte*>(to), size, then); }
+void Conversation::Read(void* to, size_t size, const Then& then) { ReadMore(static_cast<std::byte*>(to), size, then); }
 
 void Conversation::ReadMore(std::byte* to, size_t left, const Then& then) {
   if (ended_) return;
@@ -200,7 +200,7 @@ void Conversation::ReadMore(std::byte* to, size_t left, const Then& then) {
   then();
 }
 
-void Conversation::Write(const void* from, size_t size, Then then) {
+void Conversation::Write(const void* from, size_t size, const Then& then) {
   WriteMore(static_cast<const std::byte*>(from), size, then);
 }
 

@@ -48,8 +48,8 @@ class Conversation : public std::enable_shared_from_this<Conversation> {
   // The first bytes, without taking them: as much of `size` as must come.
   void Peek(FileDescriptor fd, void* to, size_t size, std::function<void(FileDescriptor fd)> then);
   void ShakeHands(Then then);
-  void Read(void* to, size_t size, Then then);
-  void Write(const void* from, size_t size, Then then);
+  void Read(void* to, size_t size, const Then& then);
+  void Write(const void* from, size_t size, const Then& then);
 
   // Something else continues meanwhile; a peer that closes is noticed at the next step.
   void Rest();
