@@ -61,6 +61,7 @@ const std::vector<Rule>& Rules() {
        {"base/", "ps/store/", "ps/core/mutations.h", "ps/core/protocol/", "ps/core/link/", "ps/core/membership/",
         "ps/core/progress/"}},
       {"ps/core/", {}},
+      {"ps/transport/loop/", {"base/", "ps/transport/event_loop.h"}},
       {"ps/transport/security/", {"base/", "proto/", "ps/core/protocol/", "ps/transport/stream.h"}},
       {"ps/transport/shared/", {"base/", "ps/core/protocol/", "ps/transport/"}},
       {"ps/transport/tcp/connect/",

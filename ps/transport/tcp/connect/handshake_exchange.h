@@ -1,5 +1,5 @@
 // The messages of one attempt to shake hands, as either side has them, and the memory that the two came to share.
-// Whoever waits for the next message keeps it alive; it ends with its conversation.
+// The step that waits for the next message keeps it alive; it ends with its conversation.
 #pragma once
 
 #include <memory>
