@@ -31,6 +31,10 @@ if(CCACHE_PROGRAM)
       "${CMAKE_COMMAND};-E;env;CCACHE_BASEDIR=${PROJECT_SOURCE_DIR};CCACHE_NOHASHDIR=1;CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime;${CCACHE_PROGRAM}")
 endif()
 
+# With precompiled headers of 160 MB g++ collects its garbage again and again: with room for more of it the build takes a tenth less, and one
+# compilation up to 800 MB.
+add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=1048576>)
+
 # Warnings are errors for our own code in every preset; generated code switches them off target by target.
 add_library(attune_warnings INTERFACE)
 target_compile_options(attune_warnings INTERFACE

@@ -27,6 +27,7 @@ function(attune_make_precompiled_headers)
   endforeach()
   if(ATTUNE_BUILD_TESTS)
     target_link_libraries(attune_test_pch PRIVATE GTest::gmock_main)
+    target_compile_options(attune_test_pch PRIVATE ${ATTUNE_TEST_OPTIMIZATION})
   endif()
 endfunction()
 
@@ -97,6 +98,9 @@ function(attune_program name)
   install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 endfunction()
 
+# Tests are compiled once and run for seconds: a release builds them with less optimization, which takes a fifth less. What they test keeps its own.
+set(ATTUNE_TEST_OPTIMIZATION $<$<CONFIG:Release>:-O1>)
+
 # attune_test(NAME SOURCES... LINKS... [TIER unit|simulation|local]): one GoogleTest program; ctest sees each test case.
 function(attune_test name)
   cmake_parse_arguments(ARG "" "TIER" "SOURCES;LINKS" ${ARGN})
@@ -107,6 +111,7 @@ function(attune_test name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock_main attune_warnings)
   target_precompile_headers(${name} REUSE_FROM attune_test_pch)
+  target_compile_options(${name} PRIVATE ${ATTUNE_TEST_OPTIMIZATION})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   if(ARG_TIER STREQUAL "local")
     add_test(NAME local.${name} COMMAND ${name})  # minutes: what ran is told even when time is up
