@@ -12,7 +12,7 @@
 //   control messages
 //   counts of parallel arrays                   here
 //   positions: ascending, below kKeysPerCallMax here (Positions, FilterRecord, After)
-//   positions against an open push or pull      worker_push.cpp, worker_pull.cpp: what was asked is known there alone
+//   positions against an open push or pull      push_window.cpp, pull_calls.cpp: what was asked is known there alone
 //   key_index of records and afters             here
 //   keys that are counted                       here: unique in MoveOrder, Handover, FetchRows (but those left
 //                                               out) and FetchedRows

@@ -24,14 +24,14 @@ void WorkerCalls::Ask(CallId call, MonotonicTime deadline, std::string what, Mes
     return;
   }
   calls_[call] = {.deadline = deadline, .time = deadline - now, .what = std::move(what)};
-  WakeBy(deadline);
+  wake_.By(deadline);
   Request(call.value(), deadline, std::move(message), now, out);
 }
 
 void WorkerCalls::Request(uint64_t call, MonotonicTime deadline, Message message, MonotonicTime now,
                           WorkerOutputs& out) {
   const RequestId request = requests_.Enter(call, deadline, std::move(message), now, options_.reissue_after);
-  WakeBy(now + options_.reissue_after);
+  wake_.By(now + options_.reissue_after);
   if (cluster_.admitted()) Send(request, now, out);
 }
 
@@ -81,7 +81,7 @@ void WorkerCalls::SendAgain(MonotonicTime now, WorkerOutputs& out) {
       open.backoff = std::min(open.backoff * 2, options_.reissue_after_max);
       open.send_again = now + open.backoff;
     }
-    WakeBy(open.send_again);
+    wake_.By(open.send_again);
   }
 }
 
@@ -112,7 +112,7 @@ void WorkerCalls::OnMessage(TableOpened&& message, MonotonicTime, WorkerOutputs&
   const auto request = requests_.AnsweredAs<OpenTable>(message.request);
   if (!request) return;
   const TableSpec& spec = std::get<OpenTable>(request->message).spec;
-  rows_.OpenTable(message.table, spec);
+  rows_.routes().OpenTable(message.table, spec);
   End(CallId(request->call), OkStatus(), TableResult{.table = message.table}, out);
 }
 
@@ -123,7 +123,7 @@ void WorkerCalls::OnMessage(StillWorking&& message, MonotonicTime now, WorkerOut
   const auto call = calls_.find(CallId(open->second.call));
   if (call == calls_.end() || call->second.deadline == kNever) return;
   call->second.deadline = open->second.deadline = now + call->second.time;
-  WakeBy(call->second.deadline);
+  wake_.By(call->second.deadline);
 }
 
 void WorkerCalls::On(OpenDataSetCall call, MonotonicTime now, WorkerOutputs& out) {
@@ -185,13 +185,13 @@ void WorkerCalls::On(EndLease call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 HeldLeases::Pushes WorkerCalls::PushesOfLeases() const {
-  const PushWindow& pushes = rows_.pushes();
+  const PushWindow& pushes = rows_.pushes().window();
   return {.issued = pushes.last_issued(),
           .settled = options_.mutations.done_before_acknowledged ? pushes.last_issued() : pushes.SettledBelow()};
 }
 
 void WorkerCalls::OnPushesSettled(MonotonicTime now, WorkerOutputs& out) {
-  const SequenceNumber settled = rows_.pushes().SettledBelow();
+  const SequenceNumber settled = rows_.pushes().window().SettledBelow();
   std::erase_if(flushes_, [&](const Flush& flush) {
     if (flush.after > settled) return false;
     End(flush.call, OkStatus(), {}, out);
@@ -229,13 +229,13 @@ void WorkerCalls::SendMetric(const std::optional<ReportMetricCall>& report, Mono
 // --- flush, save, leave
 
 void WorkerCalls::On(FlushCall call, MonotonicTime, WorkerOutputs& out) {
-  const SequenceNumber issued = rows_.pushes().last_issued();
-  if (rows_.pushes().empty()) {
+  const SequenceNumber issued = rows_.pushes().window().last_issued();
+  if (rows_.pushes().window().empty()) {
     out.completions.push_back({.call = call.call, .status = OkStatus(), .result = {}});
     return;
   }
   Open(call.call, call.deadline, "flush");
-  WakeBy(call.deadline);
+  wake_.By(call.deadline);
   flushes_.push_back({.call = call.call, .after = issued});
 }
 
@@ -255,7 +255,7 @@ void WorkerCalls::On(SaveCall call, MonotonicTime now, WorkerOutputs& out) {
 void WorkerCalls::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
   leave_ = Leaving{.call = call.call, .drained = call.drained};
   Open(call.call, call.deadline, "leaving the job");
-  WakeBy(call.deadline);
+  wake_.By(call.deadline);
   if (!cluster_.admitted()) {  // never was a member
     End(call.call, OkStatus(), {}, out);
     return;
@@ -267,7 +267,7 @@ void WorkerCalls::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCalls::LeaveWhenSettled(MonotonicTime now, WorkerOutputs& out) {
-  if (!leave_ || leave_->sent || !rows_.pushes().empty() || !leases_.empty()) return;
+  if (!leave_ || leave_->sent || !rows_.pushes().window().empty() || !leases_.empty()) return;
   if (requests_.Has<LeaseDone>() || requests_.Has<LeaseReturn>() || requests_.Has<ReportMetric>()) return;
   const auto call = calls_.find(leave_->call);
   const MonotonicTime deadline = call == calls_.end() ? kNever : call->second.deadline;

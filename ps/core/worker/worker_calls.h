@@ -15,14 +15,15 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "base/wake_time.h"
 #include "ps/core/link/request_book.h"
 #include "ps/core/membership/cluster_view.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/messages.h"
 #include "ps/core/worker/held_leases.h"
 #include "ps/core/worker/metric_queue.h"
+#include "ps/core/worker/rows/worker_rows.h"
 #include "ps/core/worker/worker_io.h"
-#include "ps/core/worker/worker_rows.h"
 #include "ps/core/worker/worker_steps.h"
 
 namespace attune::ps {
@@ -58,11 +59,11 @@ class WorkerCalls {
   // for the next step.
   template <typename Why>
   void EndOverdue(MonotonicTime now, Why&& why, WorkerOutputs& out) {
-    wake_at_ = kNever;
+    wake_.Reset();
     std::vector<CallId> late;
     for (const auto& [call, open] : calls_) {
       if (now < open.deadline) {
-        WakeBy(open.deadline);
+        wake_.By(open.deadline);
       } else {
         late.push_back(call);
       }
@@ -99,7 +100,7 @@ class WorkerCalls {
 
   bool leaving() const { return leave_.has_value(); }  // no further calls are taken
   bool left() const { return left_; }
-  MonotonicTime WakeAt() const { return wake_at_; }
+  MonotonicTime WakeAt() const { return wake_.at(); }
 
  private:
   struct OpenCall {
@@ -128,7 +129,6 @@ class WorkerCalls {
   void Send(RequestId request, MonotonicTime now, WorkerOutputs& out) const;
   void SendMetric(const std::optional<ReportMetricCall>& report, MonotonicTime now, WorkerOutputs& out);
   HeldLeases::Pushes PushesOfLeases() const;
-  void WakeBy(MonotonicTime time) { wake_at_ = std::min(wake_at_, time); }
 
   const WorkerOptions& options_;
   const ClusterView& cluster_;
@@ -142,7 +142,7 @@ class WorkerCalls {
   std::vector<CallId> step_calls_;
   std::optional<Leaving> leave_;
   bool left_ = false;
-  MonotonicTime wake_at_ = kNever;  // earliest deadline or re-issue; recomputed when passed
+  WakeTime wake_;  // earliest deadline or re-issue
 };
 
 }  // namespace attune::ps

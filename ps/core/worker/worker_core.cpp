@@ -25,7 +25,7 @@ void WorkerCore::Step(WorkerInput input, MonotonicTime now, WorkerOutputs& out) 
     On(Timer{}, now, out);
     AnswerSelf(now, out);
   }
-  rows_.TakeFetches(now, out);
+  rows_.fetches().TakeEnded(now, out);
 }
 
 MonotonicTime WorkerCore::WakeAt() const {
@@ -43,7 +43,7 @@ void WorkerCore::On(Received input, MonotonicTime now, WorkerOutputs& out) {
     // Nothing sent under a map is handled under an older one.
     if (MapVersionOf(input.message) > cluster_.map().version) {
       cluster_.AskForNewerMap(now, out.send);
-      if (auto* reply = std::get_if<PullReply>(&input.message)) rows_.Defer(input.from, *reply);
+      if (auto* reply = std::get_if<PullReply>(&input.message)) rows_.pulls().TakeOutOfPlace(input.from, *reply);
       if (held_.size() < kHeldMessagesMax) held_.push_back(std::move(input));
       return;
     }
@@ -150,7 +150,7 @@ void WorkerCore::SendHeartbeat(MonotonicTime now, WorkerOutputs& out) {
 Heartbeat WorkerCore::NextHeartbeat() {
   Heartbeat heartbeat{.number = heartbeats_.TakeNumber(),
                       .map_version = cluster_.map().version,
-                      .acked_below = rows_.pushes().AckedBelow(),
+                      .acked_below = rows_.pushes().window().AckedBelow(),
                       .leases = {},
                       .unreached = rows_.own().Unreached()};
   steps_.DescribeIn(heartbeat);
@@ -259,9 +259,10 @@ void WorkerCore::SendAgain(MonotonicTime now, WorkerOutputs& out) {
 // acked_below has risen: what waited for it.
 void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
   calls_.OnPushesSettled(now, out);
-  if (steps_.Settle(rows_.pushes()).report) SendHeartbeat(now, out);  // after the leases: one heartbeat says both
+  if (steps_.Settle(rows_.pushes().window()).report)
+    SendHeartbeat(now, out);  // after the leases: one heartbeat says both
   calls_.LeaveWhenSettled(now, out);
-  rows_.SendWaitingPushes(now, out);
+  rows_.pushes().SendWaiting(now, out);
 }
 
 bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, MonotonicTime now) {
@@ -271,18 +272,6 @@ bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<fl
 std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {
   if (!takes_calls()) return std::nullopt;
   return rows_.PushHere(table, keys, gradients, gate().clock());
-}
-
-void WorkerCore::On(const PullCall& call, MonotonicTime now, WorkerOutputs& out) {
-  if (!Refuse(call.call, out)) rows_.Pull(call, steps_.point(), now, out);
-}
-
-void WorkerCore::On(PushCall call, MonotonicTime now, WorkerOutputs& out) {
-  if (!Refuse(call.call, out)) rows_.Push(std::move(call), steps_.point(), now, out);
-}
-
-void WorkerCore::On(const IntendCall& call, MonotonicTime now, WorkerOutputs& out) {
-  if (takes_calls()) rows_.Intend(call, steps_.point(), now, out);
 }
 
 void WorkerCore::On(const LocalizeCall& call, MonotonicTime now, WorkerOutputs& out) {
@@ -337,8 +326,8 @@ void WorkerCore::CompleteJoin(WorkerOutputs& out) {
 void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
   const bool waits = call.call != CallId();
   if (waits ? Refuse(call.call, out) : !takes_calls()) return;
-  if (gate().in_step()) rows_.StepEnded(now);
-  if (steps_.End(call.samples, call.loss, rows_.pushes()).report) SendHeartbeat(now, out);
+  if (gate().in_step()) rows_.fetches().StepEnded(now);
+  if (steps_.End(call.samples, call.loss, rows_.pushes().window()).report) SendHeartbeat(now, out);
   if (waits) calls_.OpenStep(call.call, call.deadline, "beginning step " + std::to_string(gate().clock()));
   BeginStep(now, out);
   if (calls_.waits_for_step()) WakeBy(call.deadline);
@@ -346,10 +335,10 @@ void WorkerCore::On(StepCall call, MonotonicTime now, WorkerOutputs& out) {
 
 void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
   if (!MayAct(now)) return;  // its data may be with others already
-  const WorkerSteps::Outcome outcome = steps_.TryBegin(rows_.pushes());
+  const WorkerSteps::Outcome outcome = steps_.TryBegin(rows_.pushes().window());
   if (outcome.report) SendHeartbeat(now, out);
   if (!outcome.begun) return;
-  rows_.StepBegan(steps_.point(), now, out);
+  rows_.fetches().StepBegan(steps_.point(), now, out);
   CompleteJoin(out);
   calls_.EndSteps(out);
 }

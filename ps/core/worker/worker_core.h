@@ -22,8 +22,6 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
-#include "ps/core/keys/location_cache.h"
-#include "ps/core/keys/seen_versions.h"
 #include "ps/core/link/fenced_inbox.h"
 #include "ps/core/link/heartbeats.h"
 #include "ps/core/membership/cluster_view.h"
@@ -35,10 +33,10 @@
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/row_node.h"
 #include "ps/core/worker/joining.h"
+#include "ps/core/worker/rows/worker_rows.h"
 #include "ps/core/worker/step_gate.h"
 #include "ps/core/worker/worker_calls.h"
 #include "ps/core/worker/worker_io.h"
-#include "ps/core/worker/worker_rows.h"
 #include "ps/core/worker/worker_steps.h"
 
 namespace attune::ps {
@@ -65,7 +63,7 @@ class WorkerCore {
   // disconnected; or the shell has revoked the place, because WorkerOutputs::revoke asks for it or because the call is
   // about to be completed with an error. No second place is given meanwhile, and the core leaves the rows alone.
   std::span<float> PlaceOf(NodeId from, RequestId request, size_t values) {
-    return rows_.PlaceOf(from, request, values);
+    return rows_.pulls().PlaceOf(from, request, values);
   }
 
   NodeId node() const { return cluster_.self(); }  // 0 before the welcome
@@ -82,16 +80,13 @@ class WorkerCore {
   uint64_t notices_ignored() const { return coordinator_.notices_ignored(); }
   // Messages dropped because their senders may not say such a thing (message_rights.h).
   uint64_t without_right() const { return rights_.refused(); }
-  size_t open_pushes() const { return rows_.pushes().size(); }  // not settled, the ones waiting for room included
-  const Status& status() const { return lost_; }                // not OK: session lost
-  const RowNode& rows() const { return rows_.own().rows(); }    // owned here
-  const LocationCache& locations() const { return rows_.hints().owners(); }
-  // Of pushes to other nodes, since the last call: one row of a message is measured, where its version at the last pull
-  // is known.
-  Staleness TakeStaleness() { return rows_.TakeStaleness(); }
-  // Of rows that the program has pulled, since the last call.
-  RowAccesses TakeAccesses() { return rows_.TakeAccesses(); }
-  uint64_t steps_ahead() const { return rows_.announced().steps_ahead(); }
+  // Not settled, the ones waiting for room included.
+  size_t open_pushes() const { return rows_.pushes().window().size(); }
+  const Status& status() const { return lost_; }              // not OK: session lost
+  const RowNode& rows() const { return rows_.own().rows(); }  // owned here
+  // Of pushes and pulls since the last call.
+  RowCounts TakeCounts() { return rows_.TakeCounts(); }
+  uint64_t steps_ahead() const { return rows_.fetches().announced().steps_ahead(); }
   // PullHere and PushHere are worth a try.
   bool MayBeHere() const { return rows_.MayBeHere(); }
 
@@ -101,18 +96,15 @@ class WorkerCore {
   void On(Call call, MonotonicTime now, WorkerOutputs& out) {
     if constexpr (requires { call.deadline; }) {
       if (Refuse(call.call, out)) return;
-    } else if constexpr (std::is_same_v<Call, ReportMetricCall>) {
+    } else if constexpr (std::is_same_v<Call, ReportMetricCall> || std::is_same_v<Call, IntendCall>) {
       if (!takes_calls()) return;
     }
-    if constexpr (requires { rows_.On(std::move(call), now, out); }) {
-      rows_.On(std::move(call), now, out);
+    if constexpr (requires { rows_.On(std::move(call), steps_.point(), now, out); }) {
+      rows_.On(std::move(call), steps_.point(), now, out);
     } else {
       calls_.On(std::move(call), now, out);
     }
   }
-  void On(const PullCall& call, MonotonicTime now, WorkerOutputs& out);
-  void On(PushCall call, MonotonicTime now, WorkerOutputs& out);
-  void On(const IntendCall& call, MonotonicTime now, WorkerOutputs& out);
   void On(const LocalizeCall& call, MonotonicTime now, WorkerOutputs& out);
   void On(JoinCall call, MonotonicTime now, WorkerOutputs& out);
   void On(StepCall call, MonotonicTime now, WorkerOutputs& out);

@@ -196,8 +196,9 @@ class WorkerSession final : public Session {
                v1::WorkerWindow& worker = *report.mutable_worker();
                worker.set_clock(runtime->clock());
                worker.set_pushes_in_flight(static_cast<uint32_t>(runtime->open_pushes()));
-               Fill(runtime->TakeStaleness(), &worker);
-               Fill(runtime->TakeAccesses(), &worker);
+               const RowCounts counts = runtime->TakeCounts();
+               Fill(counts.staleness, &worker);
+               Fill(counts.accesses, &worker);
                worker.set_coordinator_silent_seconds(std::max(0.0, Seconds(runtime->CoordinatorSilence(now))));
                return report;
              },

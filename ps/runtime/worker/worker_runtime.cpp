@@ -265,14 +265,9 @@ uint64_t WorkerRuntime::steps_ahead() const {
   return core_.steps_ahead();
 }
 
-RowAccesses WorkerRuntime::TakeAccesses() {
+RowCounts WorkerRuntime::TakeCounts() {
   const MutexLock lock(mutex_);
-  return core_.TakeAccesses();
-}
-
-Staleness WorkerRuntime::TakeStaleness() {
-  const MutexLock lock(mutex_);
-  return core_.TakeStaleness();
+  return core_.TakeCounts();
 }
 
 size_t WorkerRuntime::open_pushes() const {

@@ -76,8 +76,7 @@ class WorkerRuntime {
   Status status() const;
   uint64_t clock() const;
   uint64_t steps_ahead() const;
-  Staleness TakeStaleness();
-  RowAccesses TakeAccesses();
+  RowCounts TakeCounts();
   size_t open_pushes() const;
   Duration CoordinatorSilence(MonotonicTime now) const;  // WorkerCore's
   // Why the coordinator cannot be reached, for messages; OK while it can.

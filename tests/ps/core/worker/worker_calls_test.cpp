@@ -59,12 +59,12 @@ class WorkerCallsTest : public testing::Test {
   // The number of the request that has just been sent.
   RequestId LastRequest() { return HeaderOf(Sent().back())->request; }
   void Push() {
-    rows_.Push({.call = CallId(++pushes_ + 1000),
-                .deadline = kNever,
-                .table = kTable,
-                .keys = std::vector<Key>{KeyAt(kFirstServer)},
-                .gradients = std::vector<float>{1}},
-               {}, now_, out_);
+    rows_.On(PushCall{.call = CallId(++pushes_ + 1000),
+                      .deadline = kNever,
+                      .table = kTable,
+                      .keys = std::vector<Key>{KeyAt(kFirstServer)},
+                      .gradients = std::vector<float>{1}},
+             {}, now_, out_);
   }
   void SettlePush() {
     const Positions all{.first = 0, .count = 1, .list = {}};

@@ -1,4 +1,4 @@
-#include "ps/core/worker/own_rows.h"
+#include "ps/core/worker/rows/own_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ps/core/worker/own_rows.h"
+#include "ps/core/worker/rows/own_rows.h"
 
 #include <algorithm>
 #include <string>
@@ -164,7 +164,7 @@ bool OwnRows::Localize(const LocalizeCall& call, const TableSpec& table, std::ve
     return false;
   }
   const LocalizeCalls::Id id = localizes_.Add(call, std::move(unique_keys));
-  WakeBy(call.deadline);
+  wake_.By(call.deadline);
   if (!allowed_) return !std::exchange(wanted_, true);
   BeginLocalize({.call = id, .table = call.table}, now, out);
   return false;
@@ -173,7 +173,7 @@ bool OwnRows::Localize(const LocalizeCall& call, const TableSpec& table, std::ve
 void OwnRows::BeginLocalize(LocalizeCalls::Waiting call, MonotonicTime now, WorkerOutputs& out) {
   const uint64_t used = RowBytesUsed();
   const uint64_t room = used < options_.row_bytes_max ? (options_.row_bytes_max - used) / RowBytes(call.table) : 0;
-  WakeBy(localizes_.Begin(
+  wake_.By(localizes_.Begin(
       call.call, {.here = StoreOf(call.table), .rows_max = room}, now,
       [&](TableId table, Slice<Key> keys) { SendLocalize(table, std::move(keys), now, out); }, out.completions));
 }

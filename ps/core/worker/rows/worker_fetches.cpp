@@ -1,13 +1,28 @@
-// Rows that the program has announced: fetched before it pulls them, and read from here when it does.
+#include "ps/core/worker/rows/worker_fetches.h"
+
 #include <algorithm>
 #include <map>
-#include <utility>
+#include <optional>
 
-#include "ps/core/worker/worker_rows.h"
+#include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
 
-void WorkerRows::Intend(const IntendCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
+WorkerFetches::WorkerFetches(const WorkerOptions& options, const OwnRows& own, const RowRoutes& routes,
+                             WorkerPulls& pulls, PushWindow& pushes)
+    : options_(options),
+      own_(own),
+      routes_(routes),
+      pulls_(pulls),
+      pushes_(pushes),
+      announced_(options.intents_max),
+      prefetched_({.bytes_max = options.fetched_bytes_max,
+                   .past_age = options.mutations.fetched_row_past_age,
+                   .before_floor = options.mutations.fetched_row_before_floor}) {}
+
+// --- announcements and steps
+
+void WorkerFetches::Intend(const IntendCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   const IntentBook::Added added =
       announced_.Add(call.table, call.keys, call.begin, call.end, call.access, call.age_max, at);
   accesses_.late += added.late;
@@ -15,25 +30,24 @@ void WorkerRows::Intend(const IntendCall& call, const StepPoint& at, MonotonicTi
   FetchDue(at, now, out);
 }
 
-void WorkerRows::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
+void WorkerFetches::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   announced_.StepBegan(now);
   if (!announced_.empty()) FetchDue(at, now, out);
 }
 
-void WorkerRows::FetchDue(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
+void WorkerFetches::FetchDue(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   for (auto& [table, keys] : announced_.Due(at)) Fetch(table, std::move(keys), at, now, out);
 }
 
-void WorkerRows::Fetch(TableId table, std::vector<Key> keys, const StepPoint& at, MonotonicTime now,
-                       WorkerOutputs& out) {
-  const auto spec = tables_.find(table);
+void WorkerFetches::Fetch(TableId table, std::vector<Key> keys, const StepPoint& at, MonotonicTime now,
+                          WorkerOutputs& out) {
+  const TableSpec* const spec = routes_.Find(table);
   const std::optional<Duration> age_max = announced_.AgeMaxOf(table);
-  if (spec == tables_.end() || !age_max) return;
+  if (spec == nullptr || !age_max) return;
   const TableStore* const store = own_.StoreOf(table);
   if (store != nullptr) std::erase_if(keys, [&](Key key) { return store->Contains(key); });
-  const uint32_t dim = spec->second.options.dim;
-  const size_t messages = pulls_.in_flight() + keys.size() / KeysPerMessage(dim) + cluster_.servers().size();
-  if (keys.empty() || messages > kPullsInFlightMax) return;
+  const uint32_t dim = spec->options.dim;
+  if (keys.empty() || !pulls_.HasRoomFor(keys.size(), dim)) return;
   if (!prefetched_.HasRoom(keys.size(), dim)) {
     accesses_.refused += keys.size();
     return;
@@ -46,12 +60,10 @@ void WorkerRows::Fetch(TableId table, std::vector<Key> keys, const StepPoint& at
                       .keys = Slice<Key>(nullptr, keys),
                       .rows = rows};
   pulls_.Begin(call, /*in_place=*/false);
-  WakeBy(call.deadline);
-  PullAll(call, dim, now, out);
-  pulls_.Added(fetch, out.completions);
+  pulls_.AskAll(call, now, out);
 }
 
-void WorkerRows::TakeFetches(MonotonicTime now, WorkerOutputs& out) {
+void WorkerFetches::TakeEnded(MonotonicTime now, WorkerOutputs& out) {
   if (prefetched_.coming() == 0) return;
   std::vector<Completion> ended;
   std::erase_if(out.completions, [&](Completion& completion) {
@@ -61,46 +73,28 @@ void WorkerRows::TakeFetches(MonotonicTime now, WorkerOutputs& out) {
   });
   for (const Completion& fetch : ended) {
     if (!fetch.status.ok()) {
-      FetchFailed(fetch.call, now, out);
+      Failed(fetch.call, now, out);
       continue;
     }
     const MonotonicTime asked =
         prefetched_.Arrived(fetch.call, [&](const PrefetchedRows::Waiter& waiter, std::span<const float> row) {
-          pulls_.Fill(waiter.call, waiter.place, row, out.completions);
+          pulls_.Fill(waiter.call, waiter.place, row, out);
         });
     announced_.Fetched(now - asked);
   }
 }
 
-// What has been waited for is asked for in the usual way, with the time that its call has left.
-void WorkerRows::FetchFailed(CallId fetch, MonotonicTime now, WorkerOutputs& out) {
+// What has been waited for is asked for in the usual way.
+void WorkerFetches::Failed(CallId fetch, MonotonicTime now, WorkerOutputs& out) {
   const PrefetchedRows::Block block = prefetched_.Failed(fetch);
   std::map<CallId, std::map<uint32_t, Key>> calls;  // with the places of each, which ascend
-  for (const PrefetchedRows::Waiter& waiter : block.waiters) {
-    if (pulls_.Contains(waiter.call)) calls[waiter.call][waiter.place] = block.keys[waiter.at];
-  }
-  for (const auto& [call, rows] : calls) {
-    std::vector<Key> keys;
-    std::vector<uint32_t> places;
-    for (const auto& [place, key] : rows) {
-      places.push_back(place);
-      keys.push_back(key);
-    }
-    PullCalls::Part part{
-        .call = call,
-        .to = cluster_.map().HomeOf(keys.front()),
-        .table = block.table,
-        .dim = block.dim,
-        .keys = Slice<Key>::Filled(keys.size(), [&](std::span<Key> to) { std::ranges::copy(keys, to.begin()); }),
-        .places = places,
-        .after = {}};
-    pushes_.FindOpenOf(block.table, part.keys.view(), part.after);
-    WakeBy(pulls_.Add(std::move(part), PullSender(now), PullsTo(now, out)));
-    for (size_t i = 0; i < places.size(); ++i) pulls_.Release(call, out.completions);
-  }
+  for (const PrefetchedRows::Waiter& waiter : block.waiters) calls[waiter.call][waiter.place] = block.keys[waiter.at];
+  for (const auto& [call, rows] : calls) pulls_.AskInstead(call, block.table, block.dim, rows, now, out);
 }
 
-std::vector<uint32_t> WorkerRows::TakeFetched(const PullCall& call, const StepPoint& at, MonotonicTime now) {
+// --- what is read
+
+std::vector<uint32_t> WorkerFetches::Take(const PullCall& call, const StepPoint& at, MonotonicTime now) {
   const TableStore* const store = own_.StoreOf(call.table);
   const uint64_t floor_needed = at.mode.FloorNeeded(at.step);
   std::vector<uint32_t> others;
@@ -130,11 +124,11 @@ std::vector<uint32_t> WorkerRows::TakeFetched(const PullCall& call, const StepPo
   return others;
 }
 
-bool WorkerRows::PullNear(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
-                          MonotonicTime now) {
-  const auto spec = tables_.find(table);
-  if (spec == tables_.end() || keys.size() > kKeysPerCallMax) return false;
-  const uint32_t dim = spec->second.options.dim;
+bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
+                             MonotonicTime now) {
+  const TableSpec* const spec = routes_.Find(table);
+  if (spec == nullptr || keys.size() > kKeysPerCallMax) return false;
+  const uint32_t dim = spec->options.dim;
   if (rows.size() != keys.size() * dim) return false;
   const TableStore* const store = own_.StoreOf(table);
   const uint64_t floor_needed = at.mode.FloorNeeded(at.step);
@@ -157,12 +151,12 @@ bool WorkerRows::PullNear(TableId table, std::span<const Key> keys, std::span<fl
   return true;
 }
 
-void WorkerRows::ReadOtherwise(TableId table, std::span<const Key> keys) {
+void WorkerFetches::ReadOtherwise(TableId table, std::span<const Key> keys) {
   if (prefetched_.empty() || options_.mutations.fetched_row_after_read) return;
   for (const Key key : keys) prefetched_.Drop({table, key});
 }
 
-void WorkerRows::PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at) {
+void WorkerFetches::PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at) {
   if (prefetched_.empty() || options_.mutations.fetched_row_after_push) return;
   for (const Key key : keys) {
     if (prefetched_.Drop({table, key})) announced_.Lost({table, key}, at);

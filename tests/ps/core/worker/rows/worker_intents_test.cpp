@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "ps/core/worker/worker_rows.h"
+#include "ps/core/worker/rows/worker_rows.h"
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
 namespace attune::ps {
@@ -22,38 +22,39 @@ constexpr TableId kTable{1};
 
 class WorkerIntentsTest : public testing::Test {
  protected:
-  WorkerIntentsTest() { rows_.OpenTable(kTable, {"rows", {.dim = 1}}); }
+  WorkerIntentsTest() { rows_.routes().OpenTable(kTable, {"rows", {.dim = 1}}); }
 
   void Intend(std::vector<Key> keys, uint64_t step) {
-    rows_.Intend({.table = kTable, .keys = std::move(keys), .begin = step, .end = step + 1, .age_max = seconds(1)}, at_,
-                 now_, out_);
+    rows_.On(
+        IntendCall{.table = kTable, .keys = std::move(keys), .begin = step, .end = step + 1, .age_max = seconds(1)},
+        at_, now_, out_);
   }
   // True: at once.
   bool Pull(std::vector<Key> keys) {
     pulled_.assign(keys.size(), 0);
     if (rows_.PullHere(kTable, keys, pulled_, at_, now_)) return true;
-    rows_.Pull({.call = CallId(++calls_),
-                .deadline = now_ + seconds(10),
-                .table = kTable,
-                .keys = std::move(keys),
-                .rows = pulled_},
-               at_, now_, out_);
-    rows_.TakeFetches(now_, out_);
+    rows_.On(PullCall{.call = CallId(++calls_),
+                      .deadline = now_ + seconds(10),
+                      .table = kTable,
+                      .keys = std::move(keys),
+                      .rows = pulled_},
+             at_, now_, out_);
+    rows_.fetches().TakeEnded(now_, out_);
     return false;
   }
   void Push(Key key) {
-    rows_.Push({.call = CallId(++calls_),
-                .deadline = now_ + seconds(10),
-                .table = kTable,
-                .keys = std::vector<Key>{key},
-                .gradients = std::vector<float>{1}},
-               at_, now_, out_);
+    rows_.On(PushCall{.call = CallId(++calls_),
+                      .deadline = now_ + seconds(10),
+                      .table = kTable,
+                      .keys = std::vector<Key>{key},
+                      .gradients = std::vector<float>{1}},
+             at_, now_, out_);
   }
   void EndStep() {
-    rows_.StepEnded(now_);
+    rows_.fetches().StepEnded(now_);
     ++at_.clock;
     ++at_.step;
-    rows_.StepBegan(at_, now_, out_);
+    rows_.fetches().StepBegan(at_, now_, out_);
   }
   std::vector<std::pair<NodeId, ps::Pull>> Asked() {
     std::vector<std::pair<NodeId, ps::Pull>> asked;
@@ -72,7 +73,7 @@ class WorkerIntentsTest : public testing::Test {
                               .positions = {.first = 0, .count = count, .list = {}},
                               .versions = std::vector<RowVersion>(count, RowVersion(1))},
                     now_, out_);
-    rows_.TakeFetches(now_, out_);
+    rows_.fetches().TakeEnded(now_, out_);
   }
   size_t Completed() { return std::exchange(out_.completions, {}).size(); }
 
@@ -98,7 +99,7 @@ TEST_F(WorkerIntentsTest, AnnouncedRowsAreFetchedFromTheirHomesAndPulledFromHere
   EXPECT_TRUE(Pull({first_, second_, first_}));
   EXPECT_THAT(pulled_, ElementsAre(5, 5, 5));
   EXPECT_THAT(Asked(), IsEmpty());
-  EXPECT_EQ(rows_.TakeAccesses().fetched, 3U);
+  EXPECT_EQ(rows_.TakeCounts().accesses.fetched, 3U);
 }
 
 TEST_F(WorkerIntentsTest, APullWaitsForWhatIsComingAndAsksForTheRest) {
@@ -114,7 +115,7 @@ TEST_F(WorkerIntentsTest, APullWaitsForWhatIsComingAndAsksForTheRest) {
   Answer(coming[0], 4);
   EXPECT_EQ(Completed(), 1U);
   EXPECT_THAT(pulled_, ElementsAre(3, 4));
-  const RowAccesses accesses = rows_.TakeAccesses();
+  const RowAccesses accesses = rows_.TakeCounts().accesses;
   EXPECT_EQ(accesses.waited, 1U);
   EXPECT_EQ(accesses.remote, 1U);
 }
@@ -156,7 +157,7 @@ TEST_F(WorkerIntentsTest, AFetchThatIsRefusedOrTooLateIsAskedForByTheCallThatWai
   rows_.OnMessage(kFirstServer,
                   PullRefused{.request = coming[0].second.request, .status = Error(StatusCode::kNotFound, "no table")},
                   now_, out_);
-  rows_.TakeFetches(now_, out_);
+  rows_.fetches().TakeEnded(now_, out_);
   EXPECT_EQ(Completed(), 0U);
   const auto again = Asked();
   ASSERT_EQ(again.size(), 1U);

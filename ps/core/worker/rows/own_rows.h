@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "base/wake_time.h"
 #include "ps/core/link/liveness_lease.h"
 #include "ps/core/link/row_links.h"
 #include "ps/core/membership/cluster_view.h"
@@ -92,13 +93,13 @@ class OwnRows {
   // `silence()`: what the coordinator has not done, as text.
   template <typename Silence>
   void OnTimer(MonotonicTime now, Silence&& silence, WorkerOutputs& out) {
-    wake_at_ = localizes_.EndOverdue(now, silence, out.completions);
-    WakeBy(localizes_.SendAgain(
+    wake_.Reset(localizes_.EndOverdue(now, silence, out.completions));
+    wake_.By(localizes_.SendAgain(
         now, [&](TableId table, Slice<Key> keys) { SendLocalize(table, std::move(keys), now, out); }));
     rows_.OnTimer(now);
     links_.OnTimer(now, out.send);
   }
-  MonotonicTime WakeAt() const { return std::min({wake_at_, rows_.WakeAt(), links_.WakeAt()}); }
+  MonotonicTime WakeAt() const { return std::min({wake_.at(), rows_.WakeAt(), links_.WakeAt()}); }
 
   const RowNode& rows() const { return rows_; }
 
@@ -109,7 +110,6 @@ class OwnRows {
   void SendLocalize(TableId table, Slice<Key> keys, MonotonicTime now, WorkerOutputs& out);
   uint64_t RowBytes(TableId table) const;
   uint64_t RowBytesUsed() const;
-  void WakeBy(MonotonicTime time) { wake_at_ = std::min(wake_at_, time); }
 
   const WorkerOptions& options_;
   ClusterView& cluster_;
@@ -123,7 +123,7 @@ class OwnRows {
   std::deque<Message> answers_;            // to this worker's own operations
   Status lost_;
   uint64_t reports_ = 0;
-  MonotonicTime wake_at_ = kNever;
+  WakeTime wake_;
 };
 
 }  // namespace attune::ps

@@ -1,4 +1,4 @@
-#include "ps/core/worker/worker_rows.h"
+#include "ps/core/worker/rows/worker_rows.h"
 
 #include <gtest/gtest.h>
 
@@ -17,26 +17,26 @@ constexpr TableId kTable{1};
 
 class WorkerRowsTest : public testing::Test {
  protected:
-  WorkerRowsTest() { rows_.OpenTable(kTable, {"rows", {.dim = 1}}); }
+  WorkerRowsTest() { rows_.routes().OpenTable(kTable, {"rows", {.dim = 1}}); }
 
   void Push(std::vector<Key> keys, WorkerRows& rows) {
     std::vector<float> gradients(keys.size(), 1);
-    rows.Push({.call = CallId(++calls_),
-               .deadline = now_ + seconds(10),
-               .table = kTable,
-               .keys = std::move(keys),
-               .gradients = std::move(gradients)},
-              {.step = 7}, now_, out_);
+    rows.On(PushCall{.call = CallId(++calls_),
+                     .deadline = now_ + seconds(10),
+                     .table = kTable,
+                     .keys = std::move(keys),
+                     .gradients = std::move(gradients)},
+            {.step = 7}, now_, out_);
   }
   void Push(std::vector<Key> keys) { Push(std::move(keys), rows_); }
   void Pull(std::vector<Key> keys) {
     pulled_.assign(keys.size(), 0);
-    rows_.Pull({.call = CallId(++calls_),
-                .deadline = now_ + seconds(10),
-                .table = kTable,
-                .keys = std::move(keys),
-                .rows = pulled_},
-               {}, now_, out_);
+    rows_.On(PullCall{.call = CallId(++calls_),
+                      .deadline = now_ + seconds(10),
+                      .table = kTable,
+                      .keys = std::move(keys),
+                      .rows = pulled_},
+             {}, now_, out_);
   }
   template <typename Kind>
   std::vector<std::pair<NodeId, Kind>> SentOf() {
@@ -81,7 +81,7 @@ TEST_F(WorkerRowsTest, APushThatWaitsForRoomIsSentWhenTheOldestIsSettled) {
   EXPECT_EQ(SentOf<ps::Push>().size(), 2U);
   EXPECT_FALSE(Acknowledge(2, 0, 1));
   EXPECT_TRUE(Acknowledge(1, 0, 1));
-  rows_.SendWaitingPushes(now_, out_);
+  rows_.pushes().SendWaiting(now_, out_);
   const auto sent = SentOf<ps::Push>();
   ASSERT_EQ(sent.size(), 1U);
   EXPECT_EQ(sent[0].second.sequence, SequenceNumber(3));
@@ -111,7 +111,7 @@ TEST_F(WorkerRowsTest, TheNextPushGoesToTheOwnerThatAcknowledgedTheLast) {
   const NodeId gone[] = {kOtherWorker};
   rows_.AdoptMembers(gone, out_);
   Push({key});
-  EXPECT_EQ(rows_.hints().owners().size(), 0U);
+  EXPECT_EQ(rows_.routes().hints().owners().size(), 0U);
 }
 
 TEST_F(WorkerRowsTest, WhatIsOpenIsIssuedAgainWhenANodeIsGoneOrIsBack) {
@@ -128,18 +128,18 @@ TEST_F(WorkerRowsTest, WhatIsOpenIsIssuedAgainWhenANodeIsGoneOrIsBack) {
 }
 
 TEST_F(WorkerRowsTest, CallsThatCannotBeServedAreRefusedBeforeAnythingIsSent) {
-  rows_.Push({.call = CallId(1),
-              .deadline = kNever,
-              .table = TableId(9),
-              .keys = std::vector<Key>{1},
-              .gradients = std::vector<float>{1}},
-             {}, now_, out_);
-  rows_.Push({.call = CallId(2),
-              .deadline = kNever,
-              .table = kTable,
-              .keys = std::vector<Key>{1},
-              .gradients = std::vector<float>{1, 2}},
-             {}, now_, out_);
+  rows_.On(PushCall{.call = CallId(1),
+                    .deadline = kNever,
+                    .table = TableId(9),
+                    .keys = std::vector<Key>{1},
+                    .gradients = std::vector<float>{1}},
+           {}, now_, out_);
+  rows_.On(PushCall{.call = CallId(2),
+                    .deadline = kNever,
+                    .table = kTable,
+                    .keys = std::vector<Key>{1},
+                    .gradients = std::vector<float>{1, 2}},
+           {}, now_, out_);
   EXPECT_FALSE(rows_.Localize({.call = CallId(3), .deadline = kNever, .table = kTable, .keys = std::vector<Key>{1}},
                               now_, out_));
   ASSERT_EQ(out_.completions.size(), 3U);
@@ -147,7 +147,7 @@ TEST_F(WorkerRowsTest, CallsThatCannotBeServedAreRefusedBeforeAnythingIsSent) {
   EXPECT_EQ(out_.completions[1].status.code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(out_.completions[2].status.code(), StatusCode::kFailedPrecondition) << "this worker keeps no rows";
   EXPECT_TRUE(out_.send.empty());
-  EXPECT_TRUE(rows_.pushes().empty());
+  EXPECT_TRUE(rows_.pushes().window().empty());
 }
 
 TEST_F(WorkerRowsTest, TheNextWakeIsTheEarliestDeadlineOrResend) {

@@ -1,0 +1,171 @@
+#include "ps/core/worker/rows/worker_rows.h"
+
+#include <string>
+#include <utility>
+
+#include "ps/core/protocol/limits.h"
+
+namespace attune::ps {
+
+WorkerRows::WorkerRows(const WorkerOptions& options, ClusterView& cluster, const LivenessLease& lease)
+    : options_(options),
+      cluster_(cluster),
+      own_(options, cluster, lease),
+      routes_(options, cluster, own_),
+      pushes_(options, cluster, own_, routes_),
+      pulls_(options, cluster, own_, routes_, pushes_.window()),
+      fetches_(options, own_, routes_, pulls_, pushes_.window()) {}
+
+// --- calls
+
+void WorkerRows::On(const PullCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
+  if (Status status = pulls_.Check(call); !status.ok() || call.keys.empty()) {
+    out.completions.push_back({.call = call.call, .status = std::move(status), .result = {}});
+    return;
+  }
+  pulls_.Begin(call);
+  if (fetches_.empty()) return pulls_.AskAll(call, now, out);
+  pulls_.AskSome(call, fetches_.Take(call, at, now), now, out);
+}
+
+void WorkerRows::On(const CancelPull& call, const StepPoint&, MonotonicTime, WorkerOutputs& out) {
+  pulls_.Cancel(call.call, out);
+}
+
+void WorkerRows::On(const RowsRevoked& input, const StepPoint&, MonotonicTime now, WorkerOutputs& out) {
+  TakeWaiting(input.request, now, out);
+}
+
+void WorkerRows::TakeWaiting(RequestId request, MonotonicTime now, WorkerOutputs& out) {
+  for (auto& [from, reply] : pulls_.Revoked(request)) OnMessage(from, std::move(reply), now, out);
+}
+
+void WorkerRows::On(PushCall call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
+  if (Status status = pushes_.Check(call); !status.ok() || call.keys.empty()) {
+    out.completions.push_back({.call = call.call, .status = std::move(status), .result = {}});
+    return;
+  }
+  fetches_.PushedTo(call.table, call.keys.view(), at);
+  pushes_.Push(std::move(call), at.step, now, out);
+}
+
+void WorkerRows::On(const IntendCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
+  fetches_.Intend(call, at, now, out);
+}
+
+bool WorkerRows::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
+                          MonotonicTime now) {
+  return fetches_.empty() ? pulls_.PullHere(table, keys, rows) : fetches_.PullHere(table, keys, rows, at, now);
+}
+
+std::optional<Status> WorkerRows::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,
+                                           uint64_t step) {
+  std::optional<Status> pushed = pushes_.PushHere(table, keys, gradients, step);
+  if (pushed) fetches_.ReadOtherwise(table, keys);
+  return pushed;
+}
+
+bool WorkerRows::Localize(const LocalizeCall& call, MonotonicTime now, WorkerOutputs& out) {
+  const auto refuse = [&](StatusCode code, const std::string& text) {
+    out.completions.push_back({.call = call.call, .status = Error(code, "localize refused: " + text), .result = {}});
+    return false;
+  };
+  const TableSpec* const table = routes_.Find(call.table);
+  if (table == nullptr) return refuse(StatusCode::kNotFound, "this table is not open; open it first");
+  if (!options_.create_store) {
+    return refuse(StatusCode::kFailedPrecondition, "this worker holds no rows; leave them where they are");
+  }
+  if (call.keys.size() > kKeysPerCallMax) {
+    return refuse(StatusCode::kInvalidArgument, std::to_string(call.keys.size()) + " keys in one call, at most " +
+                                                    std::to_string(kKeysPerCallMax) +
+                                                    " are allowed; localize in pieces");
+  }
+  return own_.Localize(call, *table, unique_.Of(call.keys.view()), now, out);
+}
+
+// --- messages
+
+bool WorkerRows::OnMessage(NodeId, PushAck&& message, MonotonicTime now, WorkerOutputs& out) {
+  return pushes_.Acknowledged(message, now, out);
+}
+
+bool WorkerRows::OnMessage(NodeId from, PushRefused&& message, MonotonicTime now, WorkerOutputs& out) {
+  return pushes_.Refused(from, message, now, out);
+}
+
+bool WorkerRows::OnMessage(NodeId from, PullReply&& message, MonotonicTime, WorkerOutputs& out) {
+  const auto answered = pulls_.Take(from, message, out);
+  if (answered && !PrefetchedRows::IsFetch(answered->call)) {
+    fetches_.ReadOtherwise(answered->table, answered->keys.view());
+  }
+  return false;
+}
+
+bool WorkerRows::OnMessage(NodeId from, PullRefused&& message, MonotonicTime, WorkerOutputs& out) {
+  pulls_.Refused(from, message, out);
+  return false;
+}
+
+// The server's map is another one. The newer map, wherever it is missing, sets things right: here it is asked for; the
+// message goes out again after the usual time.
+bool WorkerRows::OnMessage(NodeId, Moved&& message, MonotonicTime now, WorkerOutputs& out) {
+  if (message.map_version > cluster_.map().version) cluster_.AskForNewerMap(now, out.send);
+  return false;
+}
+
+// --- members and connections
+
+void WorkerRows::AdoptMembers(std::span<const NodeId> gone, WorkerOutputs& out) {
+  for (const NodeId node : gone) routes_.hints().Forget(node);
+  own_.AdoptMembers(gone, out);
+}
+
+void WorkerRows::Connected(NodeId peer, MonotonicTime now, WorkerOutputs& out) {
+  own_.Connected(peer, now, out);
+  pushes_.Connected(peer, now, out);
+  pulls_.Connected(peer, now, out);
+}
+
+void WorkerRows::Disconnected(NodeId peer, MonotonicTime now, WorkerOutputs& out) {
+  own_.Disconnected(peer);
+  // Nothing is received over the connection any more.
+  for (const RequestId request : pulls_.PlacedBy(peer)) TakeWaiting(request, now, out);
+}
+
+void WorkerRows::Reissue(MonotonicTime now, WorkerOutputs& out) {
+  pushes_.Reissue(now, out);
+  pulls_.Reissue(now, out);
+  own_.Relocalize(now, out);
+  fetches_.DropAll();  // rows may continue from copies or from a checkpoint
+}
+
+// --- time and ends
+
+void WorkerRows::Postpone(Duration pause) {
+  pushes_.Postpone(pause);
+  pulls_.Postpone(pause);
+  own_.Postpone(pause);
+}
+
+void WorkerRows::EndOverdue(MonotonicTime now, WorkerOutputs& out) {
+  pushes_.EndOverdue(now, out);
+  pulls_.EndOverdue(now, out);
+}
+
+void WorkerRows::SendAgain(MonotonicTime now, WorkerOutputs& out) {
+  pushes_.SendAgain(now, out);
+  pulls_.SendAgain(now, out);
+}
+
+void WorkerRows::EndAll(const Status& status, WorkerOutputs& out) {
+  pushes_.EndAll(status, out);
+  pulls_.EndAll(status, out);
+}
+
+RowCounts WorkerRows::TakeCounts() {
+  RowCounts counts{.staleness = routes_.hints().TakeStaleness(), .accesses = pulls_.TakeAccesses()};
+  counts.accesses += fetches_.TakeAccesses();
+  return counts;
+}
+
+}  // namespace attune::ps
