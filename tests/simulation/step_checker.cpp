@@ -20,10 +20,11 @@ std::optional<uint64_t> StepChecker::SlowestBut(size_t but) const {
   std::optional<uint64_t> slowest;
   for (const auto& [number, worker] : workers_) {
     // One without the coordinator's word may count as lost: it has stopped.
-    if (number == but || !worker.has_work || !worker.core->MayAct(world_.now())) continue;
-    uint64_t finished = std::max(worker.core->gate().clock(), worker.lifted);
+    if (number == but || !worker.has_work || !worker.core->heartbeats().MayAct(world_.now())) continue;
+    uint64_t finished = std::max(worker.core->steps().gate().clock(), worker.lifted);
     // It may have ended a step whose pushes are open.
-    if (worker.core->open_pushes() > 0 && !worker.core->gate().in_step()) finished -= std::min<uint64_t>(finished, 1);
+    if (!worker.core->rows().pushes().window().empty() && !worker.core->steps().gate().in_step())
+      finished -= std::min<uint64_t>(finished, 1);
     finished = std::max(finished, worker.lifted);
     slowest = slowest ? std::min(*slowest, finished) : finished;
   }
@@ -32,14 +33,14 @@ std::optional<uint64_t> StepChecker::SlowestBut(size_t but) const {
 
 void StepChecker::BeginsStep(size_t number) {
   if (!workers_.contains(number)) return;
-  const StepGate& gate = workers_.at(number).core->gate();
+  const StepGate& gate = workers_.at(number).core->steps().gate();
   const uint64_t step = gate.clock();
   const SyncMode mode = gate.ModeAt(step);
   world_.Count("steps");
   Begun& begun = modes_.try_emplace(step, Begun{mode, number}).first->second;
   // Who is lost, or may count as lost, does not take part any more: steps that only it had begun belong to none.
   const auto other = workers_.find(begun.worker);
-  if (other == workers_.end() || !other->second.core->MayAct(world_.now())) begun = {mode, number};
+  if (other == workers_.end() || !other->second.core->heartbeats().MayAct(world_.now())) begun = {mode, number};
   const std::string what =
       "worker process " + std::to_string(number) + " begins step " + std::to_string(step) + " as " + ToString(mode);
   if (begun.mode != mode) world_.Violation("CommonStep: " + what + ", another one as " + ToString(begun.mode));
@@ -47,9 +48,9 @@ void StepChecker::BeginsStep(size_t number) {
   if (slowest && *slowest < mode.FloorNeeded(step)) {
     std::string who;
     for (const auto& [other, worker] : workers_) {
-      if (other == number || !worker.has_work || !worker.core->MayAct(world_.now())) continue;
+      if (other == number || !worker.has_work || !worker.core->heartbeats().MayAct(world_.now())) continue;
       who += (who.empty() ? " (worker processes and clocks: " : ", ") + std::to_string(other) + ": " +
-             std::to_string(worker.core->gate().clock()) + "/" + std::to_string(worker.lifted);
+             std::to_string(worker.core->steps().gate().clock()) + "/" + std::to_string(worker.lifted);
     }
     world_.Violation("StepBound: " + what + " while another one has finished " + std::to_string(*slowest) + who + ")");
   }

@@ -31,8 +31,10 @@ class Heartbeats {
   // For how long this process has stood still, by when it should have sent one.
   Duration PausedUntil(MonotonicTime now) const { return PausedFor(next_, now, interval_); }
   const LivenessLease& lease() const { return lease_; }
+  // Whether the node may act: the coordinator answers it.
+  bool MayAct(MonotonicTime now) const { return lease_.Valid(now); }
   // How long the node may not act already; zero while it may.
-  Duration Silence(MonotonicTime now) const { return lease_.Valid(now) ? Duration::zero() : now - lease_.ends(); }
+  Duration Silence(MonotonicTime now) const { return MayAct(now) ? Duration::zero() : now - lease_.ends(); }
 
  private:
   const Duration interval_;

@@ -253,6 +253,7 @@ void WorkerCalls::On(SaveCall call, MonotonicTime now, WorkerOutputs& out) {
 }
 
 void WorkerCalls::On(LeaveCall call, MonotonicTime now, WorkerOutputs& out) {
+  ending_.Leave();
   leave_ = Leaving{.call = call.call, .drained = call.drained};
   Open(call.call, call.deadline, "leaving the job");
   wake_.By(call.deadline);
@@ -284,7 +285,7 @@ void WorkerCalls::OnMessage(Done&& message, MonotonicTime now, WorkerOutputs& ou
   }
   if (request->call != 0) End(CallId(request->call), OkStatus(), {}, out);
   if (std::holds_alternative<Leave>(request->message)) {
-    left_ = true;
+    ending_.Left();
     return;
   }
   LeaveWhenSettled(now, out);

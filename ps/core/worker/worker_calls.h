@@ -23,6 +23,7 @@
 #include "ps/core/worker/held_leases.h"
 #include "ps/core/worker/metric_queue.h"
 #include "ps/core/worker/rows/worker_rows.h"
+#include "ps/core/worker/worker_ending.h"
 #include "ps/core/worker/worker_io.h"
 #include "ps/core/worker/worker_steps.h"
 
@@ -30,8 +31,9 @@ namespace attune::ps {
 
 class WorkerCalls {
  public:
-  WorkerCalls(const WorkerOptions& options, const ClusterView& cluster, WorkerRows& rows, WorkerSteps& steps)
-      : options_(options), cluster_(cluster), rows_(rows), steps_(steps) {}
+  WorkerCalls(const WorkerOptions& options, const ClusterView& cluster, WorkerRows& rows, WorkerSteps& steps,
+              WorkerEnding& ending)
+      : options_(options), cluster_(cluster), rows_(rows), steps_(steps), ending_(ending) {}
 
   // --- calls, while the session takes any
 
@@ -98,8 +100,6 @@ class WorkerCalls {
   // What a heartbeat says of leases.
   void DescribeIn(Heartbeat& heartbeat) const;
 
-  bool leaving() const { return leave_.has_value(); }  // no further calls are taken
-  bool left() const { return left_; }
   MonotonicTime WakeAt() const { return wake_.at(); }
 
  private:
@@ -134,6 +134,7 @@ class WorkerCalls {
   const ClusterView& cluster_;
   WorkerRows& rows_;
   WorkerSteps& steps_;
+  WorkerEnding& ending_;
   std::map<CallId, OpenCall> calls_;
   RequestBook requests_;  // to the coordinator
   MetricQueue<ReportMetricCall> metrics_;
@@ -141,7 +142,6 @@ class WorkerCalls {
   std::vector<Flush> flushes_;
   std::vector<CallId> step_calls_;
   std::optional<Leaving> leave_;
-  bool left_ = false;
   WakeTime wake_;  // earliest deadline or re-issue
 };
 

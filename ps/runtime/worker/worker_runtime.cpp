@@ -109,7 +109,7 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
 
 bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
   const MutexLock lock(mutex_);
-  return !stopped_ && core_.MayBeHere() && core_.PullHere(table, keys, rows, time_.Now());
+  return !stopped_ && core_.rows().MayBeHere() && core_.PullHere(table, keys, rows, time_.Now());
 }
 
 std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key> keys,
@@ -211,7 +211,7 @@ std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
   NodeId server;
   {
     const MutexLock lock(mutex_);
-    server = core_.only_server();
+    server = core_.cluster().only_server();
     if (stopped_ || server == NodeId()) return nullptr;
     ++dispatching_;
   }
@@ -222,7 +222,7 @@ std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
   const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopped_ || !core_.status().ok() || core_.open_pushes() < pushes_max;
+    return stopped_ || !core_.status().ok() || core_.rows().pushes().window().size() < pushes_max;
   };
   ReleasableMutexLock lock(mutex_);
   if (has_room()) return core_.status();
@@ -240,7 +240,7 @@ Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
   });
   lock.Acquire();
   if (!has_room()) {
-    return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.open_pushes()) +
+    return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.rows().pushes().window().size()) +
                                                     " pushes are not acknowledged yet; this one was not sent");
   }
   return core_.status();
@@ -257,12 +257,12 @@ Status WorkerRuntime::status() const {
 
 uint64_t WorkerRuntime::clock() const {
   const MutexLock lock(mutex_);
-  return core_.steps();
+  return core_.steps().ended();
 }
 
 uint64_t WorkerRuntime::steps_ahead() const {
   const MutexLock lock(mutex_);
-  return core_.steps_ahead();
+  return core_.rows().fetches().announced().steps_ahead();
 }
 
 RowCounts WorkerRuntime::TakeCounts() {
@@ -272,12 +272,12 @@ RowCounts WorkerRuntime::TakeCounts() {
 
 size_t WorkerRuntime::open_pushes() const {
   const MutexLock lock(mutex_);
-  return core_.open_pushes();
+  return core_.rows().pushes().window().size();
 }
 
 Duration WorkerRuntime::CoordinatorSilence(MonotonicTime now) const {
   const MutexLock lock(mutex_);
-  return core_.CoordinatorSilence(now);
+  return core_.heartbeats().Silence(now);
 }
 
 }  // namespace attune::ps

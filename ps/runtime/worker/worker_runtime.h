@@ -78,7 +78,7 @@ class WorkerRuntime {
   uint64_t steps_ahead() const;
   RowCounts TakeCounts();
   size_t open_pushes() const;
-  Duration CoordinatorSilence(MonotonicTime now) const;  // WorkerCore's
+  Duration CoordinatorSilence(MonotonicTime now) const;  // Heartbeats::Silence
   // Why the coordinator cannot be reached, for messages; OK while it can.
   Status coordinator_error() const { return coordinator_->last_error(); }
   // For futures that may be waited for in a thread of the program; valid until Stop.

@@ -206,7 +206,7 @@ void CoordinatorSimulation::Work(size_t place) {
   }
   items_.Processed(worker.lease.epoch, worker.position);
   push_of_sequence_[{place, ++worker.pushes}] = pushes_.size();
-  pushes_.push_back({place, worker.lease.epoch, worker.position, worker.core->gate().clock()});
+  pushes_.push_back({place, worker.lease.epoch, worker.position, worker.core->steps().gate().clock()});
   ++worker.position;
   std::vector<Key> keys(1 + random().Below(4));
   for (Key& key : keys) key = random().Below(100);

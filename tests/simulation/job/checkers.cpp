@@ -74,7 +74,7 @@ void JobSimulation::CheckOwners() {
     }
   };
   for (size_t i = 0; i < servers_.size(); ++i) look(ServerPlace(i), servers_[i]->core->rows());
-  for (size_t i = 0; i < workers_.size(); ++i) look(WorkerPlace(i), workers_[i]->core->rows());
+  for (size_t i = 0; i < workers_.size(); ++i) look(WorkerPlace(i), workers_[i]->core->rows().own().rows());
 }
 
 void JobSimulation::CheckManifest(const CheckpointCommit& order) {

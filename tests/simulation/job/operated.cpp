@@ -247,9 +247,9 @@ void OperatedSimulation::Fill(const Pod& pod, v1::WindowReport& window) {
   if (pod.is_server) return FillServer(*pod.process, window);
   const Worker& worker = *workers_[*pod.process];
   if (worker.core->node() == NodeId()) return;  // it reports once it has joined
-  window.mutable_worker()->set_clock(worker.core->gate().clock());
+  window.mutable_worker()->set_clock(worker.core->steps().gate().clock());
   window.mutable_worker()->set_samples(1);
-  window.mutable_worker()->set_coordinator_silent_seconds(Seconds(worker.core->CoordinatorSilence(now())));
+  window.mutable_worker()->set_coordinator_silent_seconds(Seconds(worker.core->heartbeats().Silence(now())));
 }
 
 void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {

@@ -343,7 +343,7 @@ uint64_t JobSimulation::RowBytesOfWorker() const {
 
 void JobSimulation::EndWorker(Worker& worker, Fate fate) {
   worker.fate = fate;
-  if (fate == Fate::kLeft && worker.core->rows().Report().rows_held > 0) {
+  if (fate == Fate::kLeft && worker.core->rows().own().rows().Report().rows_held > 0) {
     Violation("OneOwner: " + Name(WorkerPlace(worker.process)) + " left and took rows with it");
   }
   steps_.IsGone(worker.process);

@@ -68,7 +68,7 @@ void JobSimulation::Ask(size_t index, Worker::At at) {
 bool JobSimulation::EndsProgram(const Worker& worker, const attune::Status& status) {
   constexpr Duration kReplacedAfter = std::chrono::seconds(60);
   if (status.code() != StatusCode::kDeadlineExceeded) return false;
-  if (worker.core->CoordinatorSilence(now()) < kReplacedAfter) return false;
+  if (worker.core->heartbeats().Silence(now()) < kReplacedAfter) return false;
   for (size_t i = first_server_; i < servers_.size(); ++i) {
     const Server& server = *servers_[i];
     if (server.fate == Fate::kRunning && worker.core->map().Contains(server.core->node())) return false;
@@ -202,7 +202,7 @@ void JobSimulation::LeaveSoon(size_t index) {
 void JobSimulation::WorkOnBatch(size_t index) {
   Worker& worker = *workers_[index];
   if (worker.fate != Fate::kRunning || worker.at != Worker::At::kWork || worker.waiting_for_pull) return;
-  if (worker.core->open_pushes() > 2 * parameters_.pushes_in_flight_max) {  // wait for room
+  if (worker.core->rows().pushes().window().size() > 2 * parameters_.pushes_in_flight_max) {  // wait for room
     return After(std::chrono::milliseconds(2), [this, index] { WorkOnBatch(index); });
   }
   if (worker.asked_to_leave && random().Chance(0.5)) {  // hands back the rest
@@ -233,7 +233,7 @@ void JobSimulation::WorkOnBatch(size_t index) {
   const bool rows = random().Chance(0.8);
   if (parameters_.announce_ahead > 0) {
     Announce(index);
-    if (const auto announced = worker.announced.extract(worker.core->steps())) keys = announced.mapped();
+    if (const auto announced = worker.announced.extract(worker.core->steps().ended())) keys = announced.mapped();
   }
   if (worker.fate == Fate::kRunning) {
     StepWorker(index, AdvanceLease{.lease = worker.lease.lease, .position = worker.position});
@@ -256,7 +256,7 @@ std::vector<Key> JobSimulation::DrawKeys() {
 void JobSimulation::Announce(size_t index) {
   Worker& worker = *workers_[index];
   if (worker.at != Worker::At::kWork) return;
-  const uint64_t clock = worker.core->steps();
+  const uint64_t clock = worker.core->steps().ended();
   for (uint64_t step = clock + 1; step <= clock + parameters_.announce_ahead; ++step) {
     if (worker.fate != Fate::kRunning || worker.announced.contains(step) || random().Chance(0.2)) continue;
     const std::vector<Key>& keys = worker.announced[step] = DrawKeys();
@@ -273,7 +273,7 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
   Worker& worker = *workers_[index];
   if (worker.fate != Fate::kRunning) return;
   std::vector<float> gradients(keys.size() * kColumns, 0.0F);
-  PushCheck check{.table = table, .step = worker.core->gate().clock(), .added = {}};
+  PushCheck check{.table = table, .step = worker.core->steps().gate().clock(), .added = {}};
   for (size_t i = 0; i < keys.size(); ++i) {
     gradients[i * kColumns + worker.column()] = 1;
     check.added[keys[i]] += 1;
@@ -285,7 +285,7 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
                      .item = worker.batch_begin,
                      .table = table.value(),
                      .added = check.added});
-  if (worker.core->MayBeHere()) {  // as the runtime does
+  if (worker.core->rows().MayBeHere()) {  // as the runtime does
     const std::optional<Status> pushed = worker.core->PushHere(table, keys, gradients);
     if (pushed) {
       Count("pushes in place");
@@ -314,7 +314,7 @@ void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& ke
     }
   }
   NoteWhatMustBeSeen(worker, check);
-  if (worker.core->MayBeHere() && worker.core->PullHere(table, keys, check.rows, now())) {
+  if (worker.core->rows().MayBeHere() && worker.core->PullHere(table, keys, check.rows, now())) {
     Count("pulls in place");
     CheckPull(worker, check);
     return EndStepSoon(index);
@@ -326,7 +326,7 @@ void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& ke
 }
 
 void JobSimulation::NoteWhatMustBeSeen(const Worker& worker, PullCheck& pull) {
-  const StepGate& gate = worker.core->gate();
+  const StepGate& gate = worker.core->steps().gate();
   const uint64_t floor = gate.ModeAt(gate.clock()).FloorNeeded(gate.clock());
   const MonotonicTime then = now() - std::chrono::milliseconds(parameters_.age_milliseconds_max);
   const Account& account = accounts_[pull.table.value()];

@@ -162,6 +162,11 @@ void WorkerRows::EndAll(const Status& status, WorkerOutputs& out) {
   pulls_.EndAll(status, out);
 }
 
+void WorkerRows::DescribeIn(Heartbeat& heartbeat) const {
+  heartbeat.acked_below = pushes_.window().AckedBelow();
+  heartbeat.unreached = own_.Unreached();
+}
+
 RowCounts WorkerRows::TakeCounts() {
   RowCounts counts{.staleness = routes_.hints().TakeStaleness(), .accesses = pulls_.TakeAccesses()};
   counts.accesses += fetches_.TakeAccesses();

@@ -89,6 +89,8 @@ class WorkerRows {
   // The session is lost: pulls and pushes end with `status`.
   void EndAll(const Status& status, WorkerOutputs& out);
 
+  // What a heartbeat says of rows.
+  void DescribeIn(Heartbeat& heartbeat) const;
   // Since the last call.
   RowCounts TakeCounts();
 

@@ -81,7 +81,8 @@ class WorkerCallsTest : public testing::Test {
   LivenessLease lease_;
   WorkerRows rows_{options_, cluster_, lease_};
   WorkerSteps steps_{{}, {}};
-  WorkerCalls calls_{options_, cluster_, rows_, steps_};
+  WorkerEnding ending_;
+  WorkerCalls calls_{options_, cluster_, rows_, steps_, ending_};
   WorkerOutputs out_;
   uint64_t pushes_ = 0;
   MonotonicTime now_{seconds(100)};
@@ -224,7 +225,7 @@ TEST_F(WorkerCallsTest, AWorkerLeavesWhenPushesAndLeasesAreOver) {
   calls_.On(AdvanceLease{.lease = kLease, .position = 6}, now_, out_);
   Sent();
   calls_.On(LeaveCall{.call = CallId(1), .deadline = kNever, .drained = true}, now_, out_);
-  EXPECT_TRUE(calls_.leaving());
+  EXPECT_TRUE(ending_.leaving());
   EXPECT_TRUE(Sent().empty()) << "a push is open";
   SettlePush();
   std::vector<Message> sent = Sent();
@@ -236,9 +237,9 @@ TEST_F(WorkerCallsTest, AWorkerLeavesWhenPushesAndLeasesAreOver) {
   ASSERT_EQ(sent.size(), 1U);
   ASSERT_TRUE(std::holds_alternative<Leave>(sent[0]));
   EXPECT_TRUE(std::get<Leave>(sent[0]).drained);
-  EXPECT_FALSE(calls_.left());
+  EXPECT_FALSE(ending_.left());
   calls_.OnMessage(Done{.request = HeaderOf(sent[0])->request}, now_, out_);
-  EXPECT_TRUE(calls_.left());
+  EXPECT_TRUE(ending_.left());
   EXPECT_EQ(Ended().size(), 1U);
 }
 

@@ -112,7 +112,7 @@ TEST_F(WorkerMetricsTest, AWorkerWithAnEvaluationInHandBeginsToTrainWhereTheOthe
   open(2, true);
   lease(2, 3);
   lease(1, 40);
-  EXPECT_EQ(core_.gate().clock(), 40U);
+  EXPECT_EQ(core_.steps().gate().clock(), 40U);
 }
 
 }  // namespace

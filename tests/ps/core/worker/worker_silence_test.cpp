@@ -76,10 +76,10 @@ TEST(WorkerOfAJobThatBeginsAnewTest, TakesTheModeOfTheCoordinatorThatAdmitsIt) {
   };
   hear(
       {.revision = (uint64_t{1} << 32) + 5, .mode = SyncMode::Ssp(3), .mode_before = SyncMode::Ssp(3), .mode_from = 1});
-  ASSERT_EQ(core.gate().ModeAt(2), SyncMode::Ssp(3));
+  ASSERT_EQ(core.steps().gate().ModeAt(2), SyncMode::Ssp(3));
   hear(
       {.revision = (uint64_t{1} << 32) + 1, .mode = SyncMode::Ssp(1), .mode_before = SyncMode::Ssp(1), .mode_from = 0});
-  EXPECT_EQ(core.gate().ModeAt(2), SyncMode::Ssp(1));
+  EXPECT_EQ(core.steps().gate().ModeAt(2), SyncMode::Ssp(1));
 }
 
 // What this process did not do while it stood still is no fault of the servers.
@@ -98,13 +98,13 @@ TEST_F(WorkerSilenceTest, CallsOfAStoppedProgramGetTheTimeTheyWouldHaveHad) {
 
 TEST_F(WorkerSilenceTest, AStoppedProcessHasNoRightToActLeft) {
   Hear(HeartbeatAck{.number = 1, .sync = {}, .liveness = seconds(10)});
-  EXPECT_TRUE(core_.MayAct(now_));
-  EXPECT_EQ(core_.CoordinatorSilence(now_), Duration::zero());
+  EXPECT_TRUE(core_.heartbeats().MayAct(now_));
+  EXPECT_EQ(core_.heartbeats().Silence(now_), Duration::zero());
   now_ += seconds(60);
   Step(Timer{});
-  EXPECT_FALSE(core_.MayAct(now_)) << "others may have its items";
-  EXPECT_GT(core_.CoordinatorSilence(now_), seconds(50));
-  EXPECT_LT(core_.CoordinatorSilence(now_), seconds(60)) << "counted from when it might act last";
+  EXPECT_FALSE(core_.heartbeats().MayAct(now_)) << "others may have its items";
+  EXPECT_GT(core_.heartbeats().Silence(now_), seconds(50));
+  EXPECT_LT(core_.heartbeats().Silence(now_), seconds(60)) << "counted from when it might act last";
 }
 
 TEST_F(WorkerSilenceTest, TheWordOfAStrangerIsIgnored) {
@@ -112,7 +112,7 @@ TEST_F(WorkerSilenceTest, TheWordOfAStrangerIsIgnored) {
   EXPECT_FALSE(out_.coordinator.has_value());
   Step(Received{.from = kServer, .message = CoordinatorAt{.term = 4'000'000'000, .host = kOther, .port = 7400}});
   EXPECT_FALSE(out_.coordinator.has_value());
-  EXPECT_EQ(core_.notices_ignored(), 2U);
+  EXPECT_EQ(core_.coordinator().notices_ignored(), 2U);
   Step(Received{.from = kServer, .message = CoordinatorAt{.term = 2, .host = kOther, .port = 7400}});
   ASSERT_TRUE(out_.coordinator.has_value());
   EXPECT_EQ(out_.coordinator->address, "127.0.0.9:7400");
