@@ -12,6 +12,7 @@ class PendingFinal {
   // `report`: serialized.
   void Put(std::string report) {
     report_ = std::move(report);
+    on_its_way_ = false;  // an earlier one that was given up may be: this one is another
     delivered_ = false;
   }
   // The caller waits for it no longer.

@@ -72,5 +72,18 @@ TEST(PendingFinalTest, WhatNobodyWaitsForIsNotSent) {
   EXPECT_EQ(socket.sent, 0);
 }
 
+TEST(PendingFinalTest, OneThatFollowsOneThatWasGivenUpOnItsWayIsSent) {
+  FakeSocket socket{.is_full = true};
+  PendingFinal final;
+  final.Put("first");
+  EXPECT_FALSE(final.Send(socket));
+  final.GiveUp();
+  final.Put("second");
+  EXPECT_TRUE(final.Waits());
+  socket.is_full = false;
+  EXPECT_TRUE(final.Send(socket));
+  EXPECT_EQ(socket.last, "second");
+}
+
 }  // namespace
 }  // namespace attune::ps
