@@ -37,7 +37,7 @@ void WorkerCalls::Request(uint64_t call, MonotonicTime deadline, Message message
 
 void WorkerCalls::End(CallId call, Status status, CallResult result, WorkerOutputs& out) {
   if (calls_.erase(call) == 0) return;
-  out.completions.push_back({.call = call, .status = std::move(status), .result = std::move(result)});
+  out.completions.push_back({.call = call, .status = std::move(status), .result = result});
 }
 
 void WorkerCalls::Send(RequestId request, MonotonicTime now, WorkerOutputs& out) const {
