@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
-#include <map>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -149,42 +148,19 @@ TEST(ClassSizeTest, DeclarationsAreCounted) {
   }
 }
 
-// Larger ones with their reason: "name methods fields reason", a line each.
-std::map<std::string, ClassSize> LargerClasses() {
-  std::istringstream text(ReadText("tests/structure/larger_classes.txt"));
-  std::map<std::string, ClassSize> classes;
-  for (std::string line; std::getline(text, line);) {
-    std::istringstream words(line);
-    ClassSize size;
-    if (line.starts_with("#") || !(words >> size.name >> size.methods >> size.fields)) continue;
-    classes[size.name] = size;
-  }
-  return classes;
-}
-
 TEST(ClassSizeTest, ClassesOfWhatIsShippedAreSmall) {
-  std::map<std::string, ClassSize> larger = LargerClasses();
   size_t classes = 0;
   for (const SourceFile& file : CppFiles()) {
     if (file.path.starts_with("tests/") || file.path.starts_with("bench/")) continue;
     for (const ClassSize& size : ClassesOf(file)) {
       ++classes;
-      const bool fits = size.methods <= kMethodsMax && (size.is_record || size.fields <= kFieldsMax);
-      const auto listed = larger.find(size.name);
-      if (fits) continue;
-      if (listed == larger.end()) {
-        ADD_FAILURE() << file.path << ": " << size.name << " has " << size.methods << " methods and " << size.fields
-                      << " fields; at most " << kMethodsMax << " and " << kFieldsMax
-                      << ". Which mechanism in it has a state of its own?";
-        continue;
-      }
-      EXPECT_LE(size.methods, listed->second.methods) << size.name << " grows";
-      EXPECT_LE(size.fields, listed->second.fields) << size.name << " grows";
-      larger.erase(listed);
+      EXPECT_TRUE(size.methods <= kMethodsMax && (size.is_record || size.fields <= kFieldsMax))
+          << file.path << ": " << size.name << " has " << size.methods << " methods and " << size.fields
+          << " fields; at most " << kMethodsMax << " and " << kFieldsMax
+          << ". Which mechanism in it has a state of its own?";
     }
   }
   EXPECT_GT(classes, 500U) << "classes are not found any more";
-  for (const auto& [name, size] : larger) ADD_FAILURE() << name << " fits now; take it off larger_classes.txt";
 }
 
 }  // namespace

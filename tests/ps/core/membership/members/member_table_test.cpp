@@ -2,35 +2,21 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <vector>
 
 #include "ps/core/protocol/incarnation.h"
+#include "tests/ps/core/membership/members/small_job.h"
 
 namespace attune::ps {
 namespace {
 
-using std::chrono::seconds;
-constexpr ConnectionId kToA{11}, kToB{12}, kToWorker{13}, kLater{14};
-constexpr Duration kLiveness = seconds(10);
-constexpr uint32_t kPodOfB = 102;
-constexpr MonotonicTime At(int64_t time) { return MonotonicTime{} + seconds(time); }
+constexpr ConnectionId kLater{14};
 
-// Two servers and a worker.
 class MemberTableTest : public testing::Test {
  protected:
-  MemberTableTest() {
-    a_ = members_.Admit(JoinOf(Role::kServer, 0, 101), kToA).member.node;
-    b_ = members_.Admit(JoinOf(Role::kServer, 1, kPodOfB), kToB).member.node;
-    worker_ = members_.Admit(JoinOf(Role::kWorker, 0, 201), kToWorker).member.node;
-  }
-
-  static Join JoinOf(Role role, uint32_t index, uint32_t pod) {
-    return {.incarnation = NewIncarnation(pod, 1), .role = role, .index = index};
-  }
-
-  MemberTable members_{kLiveness};
-  NodeId a_, b_, worker_;
+  SmallJob job_;
+  MemberTable& members_ = job_.members;
+  const NodeId a_ = job_.a, b_ = job_.b, worker_ = job_.worker;
 };
 
 TEST_F(MemberTableTest, NumbersAreNeverGivenTwice) {

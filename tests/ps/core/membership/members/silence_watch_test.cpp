@@ -6,32 +6,23 @@
 #include <set>
 #include <vector>
 
-#include "ps/core/protocol/incarnation.h"
+#include "tests/ps/core/membership/members/small_job.h"
 
 namespace attune::ps {
 namespace {
 
 using std::chrono::seconds;
-constexpr ConnectionId kToA{11}, kToB{12}, kToWorker{13};
-constexpr Duration kLiveness = seconds(10), kUncovered = seconds(30), kPause = seconds(1);
-constexpr uint32_t kPodOfB = 102;
-constexpr MonotonicTime At(int64_t time) { return MonotonicTime{} + seconds(time); }
+constexpr Duration kUncovered = seconds(30), kPause = seconds(1);
 
-// Two servers and a worker; the coordinator runs in A.
+// The coordinator runs in A.
 class SilenceWatchTest : public testing::Test {
  protected:
   SilenceWatchTest() {
-    a_ = members_.Admit(JoinOf(Role::kServer, 0, 101), kToA).member.node;
-    b_ = members_.Admit(JoinOf(Role::kServer, 1, kPodOfB), kToB).member.node;
-    worker_ = members_.Admit(JoinOf(Role::kWorker, 0, 201), kToWorker).member.node;
     for (const NodeId node : {a_, b_, worker_}) HearFrom(node, 0);
     map_.version = MapVersion(1, 1);
     map_.shards = {{.home = a_, .backup = b_}, {.home = b_, .backup = a_}};
   }
 
-  static Join JoinOf(Role role, uint32_t index, uint32_t pod) {
-    return {.incarnation = NewIncarnation(pod, 1), .role = role, .index = index};
-  }
   Duration HearFrom(NodeId node, int64_t now) { return silence_.NoteHeard(members_.at(node), node == a_, At(now)); }
   // Every second until then.
   void KeepHearingFrom(NodeId node, int64_t from, int64_t until) {
@@ -39,10 +30,11 @@ class SilenceWatchTest : public testing::Test {
   }
   std::set<NodeId> Lost(int64_t now) { return silence_.FindSilent(map_, At(now)).lost; }
 
-  MemberTable members_{kLiveness};
+  SmallJob job_;
+  MemberTable& members_ = job_.members;
   SilenceWatch silence_{members_,
                         {.liveness_lease = kLiveness, .uncovered_timeout = kUncovered, .pause_tolerance = kPause}};
-  NodeId a_, b_, worker_;
+  const NodeId a_ = job_.a, b_ = job_.b, worker_ = job_.worker;
   ShardMap map_;
 };
 

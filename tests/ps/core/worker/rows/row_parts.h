@@ -16,6 +16,17 @@
 
 namespace attune::ps {
 
+// Messages of this kind that have been sent since the last call; those of other kinds are dropped.
+template <typename Kind>
+std::vector<std::pair<NodeId, Kind>> TakeSent(WorkerOutputs& out) {
+  std::vector<std::pair<NodeId, Kind>> sent;
+  for (Outgoing& outgoing : out.send) {
+    if (auto* body = std::get_if<Kind>(&outgoing.message)) sent.emplace_back(outgoing.to, std::move(*body));
+  }
+  out.send.clear();
+  return sent;
+}
+
 class RowPartsTest : public testing::Test {
  protected:
   static constexpr TableId kTable{1};
@@ -53,12 +64,7 @@ class RowPartsTest : public testing::Test {
   // What has been sent since the last call.
   template <typename Kind>
   std::vector<std::pair<NodeId, Kind>> SentOf() {
-    std::vector<std::pair<NodeId, Kind>> sent;
-    for (Outgoing& outgoing : out_.send) {
-      if (auto* body = std::get_if<Kind>(&outgoing.message)) sent.emplace_back(outgoing.to, std::move(*body));
-    }
-    out_.send.clear();
-    return sent;
+    return TakeSent<Kind>(out_);
   }
   std::vector<Completion> Ended() { return std::exchange(out_.completions, {}); }
   static PullReply AnswerTo(const Pull& asked, float value) {

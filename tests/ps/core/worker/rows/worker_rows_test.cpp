@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
+#include "tests/ps/core/worker/rows/row_parts.h"
 
 namespace attune::ps {
 namespace {
@@ -40,12 +41,7 @@ class WorkerRowsTest : public testing::Test {
   }
   template <typename Kind>
   std::vector<std::pair<NodeId, Kind>> SentOf() {
-    std::vector<std::pair<NodeId, Kind>> sent;
-    for (Outgoing& outgoing : out_.send) {
-      if (auto* body = std::get_if<Kind>(&outgoing.message)) sent.emplace_back(outgoing.to, std::move(*body));
-    }
-    out_.send.clear();
-    return sent;
+    return TakeSent<Kind>(out_);
   }
   bool Acknowledge(uint64_t sequence, uint32_t first, uint32_t count, NodeId owner = NodeId()) {
     const Positions positions{.first = first, .count = count, .list = {}};
