@@ -2,45 +2,6 @@
 include(GNUInstallDirs)
 set_property(GLOBAL PROPERTY ATTUNE_PARTS "")
 
-# Three precompiled headers for the whole build: what nearly every library includes, with JSON values for the control plane, and with
-# GoogleTest for the tests. (Libraries and tests differ in -fPIC and -fPIE, so neither can serve the other.)
-file(WRITE "${PROJECT_BINARY_DIR}/generated/empty.cpp" "")
-add_library(attune_library_pch OBJECT "${PROJECT_BINARY_DIR}/generated/empty.cpp")
-add_library(attune_json_pch OBJECT "${PROJECT_BINARY_DIR}/generated/empty.cpp")
-add_executable(attune_test_pch EXCLUDE_FROM_ALL "${PROJECT_BINARY_DIR}/generated/empty.cpp")
-
-function(attune_make_precompiled_headers)
-  # Foreign headers only: a cached result may come from another checkout, whose copies of our own headers are other files.
-  set(common <algorithm> <array> <atomic> <chrono> <cstdint> <deque> <functional> <map> <memory> <mutex> <optional> <set> <span> <string>
-    <string_view> <unordered_map> <utility> <variant> <vector> <absl/status/statusor.h>)
-  set(of_attune_library_pch)
-  set(of_attune_json_pch <nlohmann/json.hpp>)
-  set(of_attune_test_pch <nlohmann/json.hpp> <gmock/gmock.h> <gtest/gtest.h>)
-  foreach(target attune_library_pch attune_json_pch attune_test_pch)
-    target_link_libraries(${target} PRIVATE absl::statusor attune_warnings)
-    if(NOT target STREQUAL "attune_library_pch")
-      target_link_libraries(${target} PRIVATE nlohmann_json::nlohmann_json)
-    endif()
-    if(NOT target STREQUAL "attune_test_pch" OR ATTUNE_BUILD_TESTS)
-      target_precompile_headers(${target} PRIVATE ${common} ${of_${target}})
-    endif()
-  endforeach()
-  if(ATTUNE_BUILD_TESTS)
-    target_link_libraries(attune_test_pch PRIVATE GTest::gmock_main)
-    target_compile_options(attune_test_pch PRIVATE ${ATTUNE_TEST_OPTIMIZATION})
-  endif()
-endfunction()
-
-# True in `result` when one of the libraries brings JSON values along.
-function(attune_links_json result)
-  set(${result} FALSE PARENT_SCOPE)
-  foreach(library IN LISTS ARGN)
-    if(library MATCHES "^attune::(json|kube|api|telemetry|controller|local|cli)$")
-      set(${result} TRUE PARENT_SCOPE)
-    endif()
-  endforeach()
-endfunction()
-
 # Puts a target into the package that training programs find (find_package(attune)): the parameter server and what it knows. The
 # control plane is programs only.
 function(attune_export name)
@@ -80,12 +41,6 @@ function(attune_library name)
     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/attune>)
   target_link_libraries(attune_${name} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE} $<BUILD_INTERFACE:attune_warnings>)
   attune_export(${name})
-  attune_links_json(uses_json ${ARG_DEPENDS})
-  if(uses_json)
-    target_precompile_headers(attune_${name} REUSE_FROM attune_json_pch)
-  else()
-    target_precompile_headers(attune_${name} REUSE_FROM attune_library_pch)
-  endif()
   set_property(GLOBAL APPEND PROPERTY ATTUNE_PARTS ${name})
 endfunction()
 
@@ -110,7 +65,6 @@ function(attune_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock_main attune_warnings)
-  target_precompile_headers(${name} REUSE_FROM attune_test_pch)
   target_compile_options(${name} PRIVATE ${ATTUNE_TEST_OPTIMIZATION})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   if(ARG_TIER STREQUAL "local")
@@ -137,11 +91,10 @@ function(attune_knows_directories)
     "ATTUNE_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";ATTUNE_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
 endfunction()
 
-# attune_optimize(OPTIONS... FILES source...): files of this directory with options of their own. Precompiled headers are made with the
-# build type's options, so these do without.
+# attune_optimize(OPTIONS... FILES source...): files of this directory with options of their own; each is compiled by itself.
 function(attune_optimize)
   cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
-  set_source_files_properties(${ARG_FILES} PROPERTIES COMPILE_OPTIONS "${ARG_UNPARSED_ARGUMENTS}" SKIP_PRECOMPILE_HEADERS ON)
+  set_source_files_properties(${ARG_FILES} PROPERTIES COMPILE_OPTIONS "${ARG_UNPARSED_ARGUMENTS}")
 endfunction()
 
 # attune_fuzzer(NAME SOURCES... [LINKS...] [MUST_FAIL]): a fuzz target (tests/fuzz/fuzz_driver.h); the unit tier runs some thousand

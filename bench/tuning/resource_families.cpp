@@ -26,7 +26,7 @@ struct Phase {
   double seconds = 0, stalled = 0, cpu = 0;
 };
 
-Phase Run(double cpu_seconds, double threads, double speed, double cores) {
+Phase PhaseOf(double cpu_seconds, double threads, double speed, double cores) {
   const double running = cpu_seconds / speed;  // unlimited
   const double burned = running * threads;     // CPU time
   const double limited = burned / std::max(cores, 1e-3);
@@ -44,8 +44,8 @@ Pace PaceOf(const CoreJob& j, const Point& x) {
   const double server_cores = x.server_millicores > 0 ? 1e-3 * x.server_millicores : 1;
   const double threads = x.threads > 1 || j.threads < 1 ? x.threads : j.threads;
   Phase step;
-  const std::array phases = {Run((1 - j.parallel) * j.work + j.messages, 1, 1, cores),
-                             Run(j.parallel * j.work, threads, std::min(threads, j.bandwidth), cores)};
+  const std::array phases = {PhaseOf((1 - j.parallel) * j.work + j.messages, 1, 1, cores),
+                             PhaseOf(j.parallel * j.work, threads, std::min(threads, j.bandwidth), cores)};
   for (const Phase& phase : phases) {
     step.seconds += phase.seconds;
     step.stalled += phase.stalled;

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/display/named_line.h"
 #include "cli/display/table.h"
 #include "cli/runs/job_view.h"
 #include "operator/api/format.h"
@@ -12,13 +13,6 @@
 
 namespace attune::cli {
 namespace {
-
-constexpr size_t kNameWidth = 13;
-
-void Row(std::string& text, const std::string& name, const std::string& value) {
-  if (value.empty()) return;
-  text += name + ":" + std::string(name.size() < kNameWidth ? kNameWidth - name.size() : 1, ' ') + value + "\n";
-}
 
 std::string GoalText(const api::Goal& goal) {
   std::string text;
@@ -335,47 +329,48 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
                             const std::vector<JobEvent>& events, double now) {
   const api::TrainingJob job = api::ParseInForce(object).job;
   std::string text;
-  Row(text, "Name", job.name);
-  Row(text, "Namespace", job.name_space);
-  Row(text, "Phase", job.being_deleted ? "Deleting" : job.status.phase);
-  Row(text, "Created", job.creation_time + " (" + AgeText(job.creation_time, now) + " ago)");
-  Row(text, "Started", job.status.start_time);
-  Row(text, "Ended", job.status.completion_time);
-  Row(text, "Goal", GoalText(job.spec.goal));
-  Row(text, "Evaluation", EvaluationText(job.spec.goal.evaluate_every));
-  Row(text, "Servers", RoleText(job.spec.servers, job.status.servers));
-  Row(text, "Each", SizeText(job.spec.servers.resources));
-  Row(text, "Use", UsageText(job.status.servers.usage));
-  Row(text, "Workers", RoleText(job.spec.workers, job.status.workers));
-  Row(text, "Each", SizeText(job.spec.workers.resources));
-  Row(text, "Use", UsageText(job.status.workers.usage));
-  Row(text, "Placement", PlacementText(job.spec.placement));
-  Row(text, "Chosen", ChosenText(job));
-  Row(text, "Progress", ProgressText(job.status));
-  Row(text, "Trouble", TroubleOf(job.status));
-  Row(text, "Trouble", EndedWithoutAStep(job, pods));
-  Row(text, "Standstill", StandstillText(job.status, now));
-  Row(text, "Move", job.status.move ? job.status.move->message : "");
+  AppendNamedLine(text, "Name", job.name);
+  AppendNamedLine(text, "Namespace", job.name_space);
+  AppendNamedLine(text, "Phase", job.being_deleted ? "Deleting" : job.status.phase);
+  AppendNamedLine(text, "Created", job.creation_time + " (" + AgeText(job.creation_time, now) + " ago)");
+  AppendNamedLine(text, "Started", job.status.start_time);
+  AppendNamedLine(text, "Ended", job.status.completion_time);
+  AppendNamedLine(text, "Goal", GoalText(job.spec.goal));
+  AppendNamedLine(text, "Evaluation", EvaluationText(job.spec.goal.evaluate_every));
+  AppendNamedLine(text, "Servers", RoleText(job.spec.servers, job.status.servers));
+  AppendNamedLine(text, "Each", SizeText(job.spec.servers.resources));
+  AppendNamedLine(text, "Use", UsageText(job.status.servers.usage));
+  AppendNamedLine(text, "Workers", RoleText(job.spec.workers, job.status.workers));
+  AppendNamedLine(text, "Each", SizeText(job.spec.workers.resources));
+  AppendNamedLine(text, "Use", UsageText(job.status.workers.usage));
+  AppendNamedLine(text, "Placement", PlacementText(job.spec.placement));
+  AppendNamedLine(text, "Chosen", ChosenText(job));
+  AppendNamedLine(text, "Progress", ProgressText(job.status));
+  AppendNamedLine(text, "Trouble", TroubleOf(job.status));
+  AppendNamedLine(text, "Trouble", EndedWithoutAStep(job, pods));
+  AppendNamedLine(text, "Standstill", StandstillText(job.status, now));
+  AppendNamedLine(text, "Move", job.status.move ? job.status.move->message : "");
   const api::Condition* suspended = api::FindCondition(job.status, api::kSuspended);
-  Row(text, "Suspension", suspended == nullptr ? "" : suspended->message);
-  Row(text, "Pace", PaceText(job));
-  Row(text, "Transport", TransportText(job.spec.security));
-  Row(text, "Moving", MovingText(job.status));
-  Row(text, "Checkpoint", CheckpointText(job.status, now));
-  if (job.status.best_checkpoint) Row(text, "Best", ToString(*job.status.best_checkpoint));
-  Row(text, "Recovery", RecoveryText(job.status));
+  AppendNamedLine(text, "Suspension", suspended == nullptr ? "" : suspended->message);
+  AppendNamedLine(text, "Pace", PaceText(job));
+  AppendNamedLine(text, "Transport", TransportText(job.spec.security));
+  AppendNamedLine(text, "Moving", MovingText(job.status));
+  AppendNamedLine(text, "Checkpoint", CheckpointText(job.status, now));
+  if (job.status.best_checkpoint) AppendNamedLine(text, "Best", ToString(*job.status.best_checkpoint));
+  AppendNamedLine(text, "Recovery", RecoveryText(job.status));
   if (job.status.tuning) {
-    Row(text, "Tuning", TuningText(job));
-    Row(text, "Setting", SettingText(job.status.tuning->current, HasEnded(job.status)));
-    Row(text, "Best known", SettingText(job.status.tuning->best, HasEnded(job.status)));
+    AppendNamedLine(text, "Tuning", TuningText(job));
+    AppendNamedLine(text, "Setting", SettingText(job.status.tuning->current, HasEnded(job.status)));
+    AppendNamedLine(text, "Best known", SettingText(job.status.tuning->best, HasEnded(job.status)));
   }
-  Row(text, "Coordinator",
+  AppendNamedLine(
+      text, "Coordinator",
       job.status.coordinator +
           (job.status.coordinator_term > 0 ? " (term " + std::to_string(job.status.coordinator_term) + ")" : ""));
   if (job.status.result) {
-    for (const auto& [name, value] : job.status.result->metrics) Row(text, name, api::FormatFigure(value));
-    Row(text, "Model", job.status.result->model_path);
-    Row(text, "Left out", job.status.result->left_out);
+    for (const auto& [name, value] : job.status.result->metrics) AppendNamedLine(text, name, api::FormatFigure(value));
+    AppendNamedLine(text, "Model", job.status.result->model_path);
+    AppendNamedLine(text, "Left out", job.status.result->left_out);
   }
   if (!job.status.metrics.empty()) AddTable(text, "Metrics", MetricTable(job.status.metrics));
   if (job.status.tuning && !job.status.tuning->decisions.empty())

@@ -24,7 +24,7 @@ constexpr Duration kLineLocal = std::chrono::seconds(3);
 constexpr Duration kLineCluster = std::chrono::seconds(10);
 constexpr Duration kJsonLine = std::chrono::seconds(1);
 constexpr Duration kSilenceMax = std::chrono::seconds(60);  // with a cluster that does not answer
-constexpr kube::CallOptions kCall{std::chrono::seconds(5)};
+constexpr kube::CallOptions kFollowCall{std::chrono::seconds(5)};
 
 class Follower {
  public:
@@ -74,7 +74,7 @@ class Follower {
 
   Status Refresh(const kube::ObjectKey& key, JobView& view) {
     if (Ended(view)) return OkStatus();
-    auto seen = LookAtJob(api_, key, kCall);
+    auto seen = LookAtJob(api_, key, kFollowCall);
     if (!seen.ok()) return seen.status();
     last_answer_ = time_.Now();
     if (seen->outcome == JobView::Outcome::kDeleted) {  // what was seen of it stays
@@ -156,7 +156,7 @@ FollowResult Follow(kube::Api& api, const std::vector<kube::ObjectKey>& jobs, co
 
 int Conclude(const FollowResult& result, bool json) {
   if (!result.lost.ok()) {
-    std::fprintf(stderr, "attune: lost contact: %s\n", ToString(result.lost).c_str());
+    std::fprintf(stderr, "attune: lost contact: %s\n", attune::ToString(result.lost).c_str());
     return kExitFailed;
   }
   if (result.interrupted) return kExitInterrupted;

@@ -12,8 +12,4 @@ std::string ObjectText(const kube::Json& object, const std::string& format) {
   return format == "yaml" ? api::ToYaml(object) : JsonText(object);
 }
 
-void DropManagedFields(kube::Json& object) {
-  if (object.contains("metadata") && object["metadata"].is_object()) object["metadata"].erase("managedFields");
-}
-
 }  // namespace attune::cli

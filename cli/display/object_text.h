@@ -11,7 +11,5 @@ namespace attune::cli {
 std::string JsonText(const kube::Json& value);
 // `format`: "yaml", or else JSON.
 std::string ObjectText(const kube::Json& object, const std::string& format);
-// Who wrote which field is of use to the API server alone.
-void DropManagedFields(kube::Json& object);
 
 }  // namespace attune::cli

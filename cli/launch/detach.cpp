@@ -23,7 +23,7 @@ namespace attune::cli {
 namespace {
 
 constexpr Duration kStartMax = std::chrono::seconds(20);
-constexpr Duration kLook = std::chrono::milliseconds(50);
+constexpr Duration kDetachPoll = std::chrono::milliseconds(50);
 
 // A file without a name that holds the text, to be read from its beginning.
 StatusOr<FileDescriptor> TextInMemory(const std::string& text) {
@@ -133,7 +133,7 @@ int StartDetached(const std::vector<kube::Json>& jobs, const std::string& manife
       std::fputs(said.ok() ? said->c_str() : "", stderr);
       return *code;
     }
-    if (Interrupts::Wait(kLook)) break;
+    if (Interrupts::Wait(kDetachPoll)) break;
   }
   kill(*child, SIGTERM);
   if (Interrupts::requested()) return kExitInterrupted;

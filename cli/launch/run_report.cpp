@@ -10,7 +10,7 @@
 namespace attune::cli {
 namespace {
 
-constexpr double kSaveSeconds = 5;  // so that `attune report` in another terminal sees a running job
+constexpr double kHistorySeconds = 5;  // so that `attune report` in another terminal sees a running job
 
 void Complain(const Status& status) {
   if (!status.ok()) std::fprintf(stderr, "attune: %s\n", std::string(Message(status)).c_str());
@@ -23,7 +23,7 @@ void RunReport::Add(const JobView& view, double now) {
   job.recorder.Add(view, now);
   job.recorder.Describe(about_);
   const bool ended = view.outcome != JobView::Outcome::kNone;
-  if (directory_.empty() || (!ended && now - job.saved_at < kSaveSeconds)) return;
+  if (directory_.empty() || (!ended && now - job.saved_at < kHistorySeconds)) return;
   // A full disk must not end the training; the end of the run says so.
   [[maybe_unused]] const Status saved = SaveHistoryOf(job, now);
 }

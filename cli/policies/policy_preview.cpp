@@ -15,7 +15,6 @@
 namespace attune::cli {
 namespace {
 
-using api::Policy;
 using api::PolicyKnob;
 using policy::Effective;
 
@@ -100,8 +99,9 @@ JobChange ChangeOf(const api::TrainingJob& job, const Pair& pair) {
 class Previewer {
  public:
   Previewer(PreviewInput input, WallTime now) : input_(std::move(input)), now_(now), after_(input_.present) {
-    for (const Policy& policy : input_.proposed) {
-      const size_t replaced = std::erase_if(after_, [&](const Policy& each) { return NameOf(each) == NameOf(policy); });
+    for (const api::Policy& policy : input_.proposed) {
+      const size_t replaced =
+          std::erase_if(after_, [&](const api::Policy& each) { return NameOf(each) == NameOf(policy); });
       made_.policies.push_back({NameOf(policy), replaced > 0, 0});
     }
     after_.insert(after_.end(), input_.proposed.begin(), input_.proposed.end());
@@ -110,7 +110,7 @@ class Previewer {
   PolicyPreview Run() {
     made_.notes = std::move(input_.notes);
     for (const kube::Json& object : input_.jobs) LookAt(object);
-    for (const Policy& policy : input_.proposed) LookAhead(policy);
+    for (const api::Policy& policy : input_.proposed) LookAhead(policy);
     return std::move(made_);
   }
 
@@ -136,7 +136,7 @@ class Previewer {
   }
 
   // What a look in the evening would not show: windows that begin in the morning.
-  void LookAhead(const Policy& policy) {
+  void LookAhead(const api::Policy& policy) {
     for (policy::WindowNow& window : policy::WindowsOf(policy, now_)) {
       if (window.holds || !window.changes_at) continue;
       LaterChange later{std::move(window), 0};
@@ -154,7 +154,7 @@ class Previewer {
 
   PreviewInput input_;
   const WallTime now_;
-  std::vector<Policy> after_;
+  std::vector<api::Policy> after_;
   std::vector<policy::JobFacts> facts_;  // of jobs that have not ended
   PolicyPreview made_;
 };
@@ -163,7 +163,7 @@ class Previewer {
 
 PolicyPreview PreviewPolicies(PreviewInput input, WallTime now) { return Previewer(std::move(input), now).Run(); }
 
-StatusOr<PolicyPreview> TryPolicies(kube::Api& api, std::vector<Policy> proposed, const std::string& own_namespace,
+StatusOr<PolicyPreview> TryPolicies(kube::Api& api, std::vector<api::Policy> proposed, const std::string& own_namespace,
                                     WallTime now) {
   PreviewInput input;
   ASSIGN_OR_RETURN(JobsUnder under, ReadJobsUnder(api, proposed, own_namespace, input.notes));
@@ -176,7 +176,7 @@ StatusOr<PolicyPreview> TryPolicies(kube::Api& api, std::vector<Policy> proposed
   } else {
     return stored.status();
   }
-  std::vector<Policy> all = input.present;
+  std::vector<api::Policy> all = input.present;
   all.insert(all.end(), proposed.begin(), proposed.end());
   std::vector<std::string> names;
   for (const kube::Json& job : under.jobs) names.emplace_back(kube::Namespace(job));

@@ -14,7 +14,7 @@ void Append(std::string& text, const std::string& part, const char* separator) {
   if (!part.empty()) text += (text.empty() ? "" : separator) + part;
 }
 
-std::string Counted(size_t count, const std::string& what) {
+std::string CountedOrNothing(size_t count, const std::string& what) {
   if (count == 0) return "";
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
 }
@@ -67,9 +67,9 @@ std::string SelectsText(const api::Policy& policy) {
 std::string RulesText(const api::PolicySpec& spec) {
   std::string text = ModesText(spec);
   Append(text, KnobsText(spec), "; ");
-  Append(text, Counted(LimitsOf(spec), "limit"), "; ");
+  Append(text, CountedOrNothing(LimitsOf(spec), "limit"), "; ");
   if (spec.default_objective || spec.core_hour || spec.gib_hour) Append(text, "objective", "; ");
-  Append(text, Counted(spec.windows.size(), "window"), "; ");
+  Append(text, CountedOrNothing(spec.windows.size(), "window"), "; ");
   if (spec.on_violation == api::OnViolation::kShrinkNow) Append(text, "ShrinkNow", "; ");
   return text.empty() ? "none" : text;
 }

@@ -10,7 +10,7 @@ namespace attune::cli {
 namespace {
 
 // What followed from a change of the tuner, for who wants to see it.
-std::string Parts(const EventMark& mark, double start) {
+std::string PartsText(const EventMark& mark, double start) {
   if (mark.parts.empty()) return "";
   std::string text = "<details><summary>" + controller::Counted(static_cast<int64_t>(mark.parts.size()), "step") +
                      " of this change</summary>";
@@ -37,7 +37,7 @@ std::string EventsSection(const std::vector<EventMark>& marks, const RunSettings
             "</td><td>" + EscapeHtml(note);
     if (each.outcome != nullptr) text += "<br><b>" + EscapeHtml(OutcomeText(*each.outcome)) + "</b>";
     if (const std::string link = settings.LinkFrom(each); !link.empty()) text += " " + link;
-    text += Parts(each, start);
+    text += PartsText(each, start);
     text += "</td></tr>\n";
   }
   return text + "</table>\n";

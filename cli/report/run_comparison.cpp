@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "cli/display/named_line.h"
 #include "operator/api/format.h"
 
 namespace attune::cli {
@@ -15,8 +16,6 @@ namespace {
 using kube::Json;
 
 constexpr size_t kDifferencesMax = 200;
-constexpr size_t kNameWidth = 13;
-
 std::string ValueText(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -136,7 +135,7 @@ Json ToJson(const std::vector<Difference>& differences) {
   return list;
 }
 
-std::string DateText(double seconds) {
+std::string UtcDateText(double seconds) {
   if (seconds <= 0) return "";
   const auto time = static_cast<std::time_t>(seconds);
   std::tm parts{};
@@ -144,11 +143,6 @@ std::string DateText(double seconds) {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S UTC", &parts);
   return text;
-}
-
-void Row(std::string& text, const std::string& name, const std::string& value) {
-  if (value.empty()) return;
-  text += name + ":" + std::string(name.size() < kNameWidth ? kNameWidth - name.size() : 1, ' ') + value + "\n";
 }
 
 std::string MachineText(const RunMachine& machine) {
@@ -198,8 +192,8 @@ Comparison Compare(const ComparedRun& first, const ComparedRun& second) {
 }
 
 std::string ComparisonText(const ComparedRun& first, const ComparedRun& second, const Comparison& comparison) {
-  std::string text = first.record.name + " (" + DateText(first.record.started) + ") and " + second.record.name + " (" +
-                     DateText(second.record.started) + ")\n";
+  std::string text = first.record.name + " (" + UtcDateText(first.record.started) + ") and " + second.record.name +
+                     " (" + UtcDateText(second.record.started) + ")\n";
   if (comparison.inputs.empty()) {
     text += "\nBoth were given the same.\n";
   } else {
@@ -237,25 +231,26 @@ Table RunTable(const std::vector<RunRecord>& runs, double now) {
 std::string RunText(const RunRecord& record, uint64_t bytes, double now) {
   std::string text, tags;
   for (const std::string& tag : record.tags) tags += (tags.empty() ? "" : ", ") + tag;
-  Row(text, "Name", record.name);
-  Row(text, "Tags", tags);
-  Row(text, "Outcome", ToString(record.outcome));
-  Row(text, "Started", DateText(record.started) + " (" + api::FormatAge(std::max(0.0, now - record.started)) + " ago)");
-  if (record.ended > 0) Row(text, "Ended", DateText(record.ended));
-  if (DurationOf(record) > 0) Row(text, "Took", api::FormatSeconds(DurationOf(record)));
-  Row(text, "Manifest", record.manifest);
-  Row(text, "Arguments", JoinWords(record.arguments));
-  Row(text, "In", record.working_directory);
-  Row(text, "Resumed from", record.resumed_from);
-  if (record.seed) Row(text, "Seed", std::to_string(*record.seed));
-  Row(text, "Version", record.version);
-  Row(text, "Machine", MachineText(record.machine));
-  Row(text, "Directory", record.directory + (bytes > 0 ? " (" + api::FormatBytes(bytes) + ")" : ""));
+  AppendNamedLine(text, "Name", record.name);
+  AppendNamedLine(text, "Tags", tags);
+  AppendNamedLine(text, "Outcome", ToString(record.outcome));
+  AppendNamedLine(text, "Started",
+                  UtcDateText(record.started) + " (" + api::FormatAge(std::max(0.0, now - record.started)) + " ago)");
+  if (record.ended > 0) AppendNamedLine(text, "Ended", UtcDateText(record.ended));
+  if (DurationOf(record) > 0) AppendNamedLine(text, "Took", api::FormatSeconds(DurationOf(record)));
+  AppendNamedLine(text, "Manifest", record.manifest);
+  AppendNamedLine(text, "Arguments", JoinWords(record.arguments));
+  AppendNamedLine(text, "In", record.working_directory);
+  AppendNamedLine(text, "Resumed from", record.resumed_from);
+  if (record.seed) AppendNamedLine(text, "Seed", std::to_string(*record.seed));
+  AppendNamedLine(text, "Version", record.version);
+  AppendNamedLine(text, "Machine", MachineText(record.machine));
+  AppendNamedLine(text, "Directory", record.directory + (bytes > 0 ? " (" + api::FormatBytes(bytes) + ")" : ""));
   for (const RunJob& job : record.jobs) {
     text += "\nJob " + job.name + " (" + ToString(job.outcome) + "):\n";
     const auto row = [&](const std::string& name, const std::string& value) {
       std::string line;
-      Row(line, name, value);
+      AppendNamedLine(line, name, value);
       if (!line.empty()) text += "  " + line;
     };
     if (job.fraction) row("Progress", api::FormatPercent(*job.fraction));

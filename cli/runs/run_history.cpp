@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "cli/runs/kept_fields.h"
 #include "proto/metric_name.h"
 
 namespace attune::cli {
@@ -11,11 +12,10 @@ namespace {
 
 using kube::Json;
 
-constexpr int kFormat = 1;
+constexpr int kHistoryFormat = 1;
+constexpr double kCountMost = 9e15;  // as whole numbers a double holds them exactly
 
-Json Number(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(); }
-
-std::optional<double> NumberAt(const Json& list, size_t index) {
+std::optional<double> ItemAt(const Json& list, size_t index) {
   return index < list.size() && list[index].is_number() ? std::optional(list[index].get<double>()) : std::nullopt;
 }
 
@@ -35,7 +35,7 @@ Json UsageToJson(const std::optional<api::RoleUsage>& usage) {
 std::optional<api::RoleUsage> UsageFromJson(const Json& row, size_t index) {
   if (index >= row.size() || !row[index].is_array()) return std::nullopt;
   constexpr double kMost = 9e15;
-  const auto at = [&](size_t i) { return std::clamp(NumberAt(row[index], i).value_or(0), 0.0, kMost); };
+  const auto at = [&](size_t i) { return std::clamp(ItemAt(row[index], i).value_or(0), 0.0, kMost); };
   return api::RoleUsage{.cpu_cores = at(0),
                         .cpu_limit_cores = at(1),
                         .throttled = at(2),
@@ -56,16 +56,16 @@ Json ToJson(const RunPoint& point) {
 
 RunPoint PointFromJson(const Json& row) {
   RunPoint point;
-  point.time = NumberAt(row, 0).value_or(0);
-  point.loss = NumberAt(row, 1);
-  point.rate = NumberAt(row, 2);
-  point.fraction = NumberAt(row, 3);
-  point.remaining_seconds = NumberAt(row, 4);
-  point.moving_rows_per_second = NumberAt(row, 5);
-  point.moving_bytes_left = NumberAt(row, 6);
-  point.servers = static_cast<int32_t>(std::clamp(NumberAt(row, 7).value_or(0), 0.0, 1e6));
-  point.workers = static_cast<int32_t>(std::clamp(NumberAt(row, 8).value_or(0), 0.0, 1e6));
-  point.memory_bytes = NumberAt(row, 9);
+  point.time = ItemAt(row, 0).value_or(0);
+  point.loss = ItemAt(row, 1);
+  point.rate = ItemAt(row, 2);
+  point.fraction = ItemAt(row, 3);
+  point.remaining_seconds = ItemAt(row, 4);
+  point.moving_rows_per_second = ItemAt(row, 5);
+  point.moving_bytes_left = ItemAt(row, 6);
+  point.servers = static_cast<int32_t>(std::clamp(ItemAt(row, 7).value_or(0), 0.0, 1e6));
+  point.workers = static_cast<int32_t>(std::clamp(ItemAt(row, 8).value_or(0), 0.0, 1e6));
+  point.memory_bytes = ItemAt(row, 9);
   if (row.size() > 10 && row[10].is_string()) point.pace = row[10].get<std::string>();
   if (row.size() > 11 && row[11].is_object()) {
     for (const auto& [name, value] : row[11].items()) {
@@ -73,28 +73,18 @@ RunPoint PointFromJson(const Json& row) {
         point.metrics[name] = value.get<double>();
     }
   }
-  point.steps = NumberAt(row, 12);
-  point.epochs = NumberAt(row, 13);
-  point.threads = static_cast<int32_t>(std::clamp(NumberAt(row, 14).value_or(0), 0.0, 1e6));
+  point.steps = ItemAt(row, 12);
+  point.epochs = ItemAt(row, 13);
+  point.threads = static_cast<int32_t>(std::clamp(ItemAt(row, 14).value_or(0), 0.0, 1e6));
   const Json& rates = row.size() > 15 ? row[15] : Json();
   for (size_t i = 0; rates.is_array() && i < std::min(rates.size(), RunHistory::kWorkersMax); ++i)
-    point.worker_rates.push_back(NumberAt(rates, i).value_or(std::numeric_limits<double>::quiet_NaN()));
+    point.worker_rates.push_back(ItemAt(rates, i).value_or(std::numeric_limits<double>::quiet_NaN()));
   point.server_usage = UsageFromJson(row, 16);
   point.worker_usage = UsageFromJson(row, 17);
   return point;
 }
 
-std::string TextAt(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_string() ? at->get<std::string>() : "";
-}
-double DoubleAt(const Json& object, const char* key) {
-  const auto at = object.find(key);
-  return at != object.end() && at->is_number() ? at->get<double>() : 0;
-}
-uint64_t CountAt(const Json& object, const char* key) {
-  return static_cast<uint64_t>(std::clamp(DoubleAt(object, key), 0.0, 9e15));
-}
+double DoubleAt(const Json& object, const char* key) { return NumberAt(object, key).value_or(0); }
 
 }  // namespace
 
@@ -210,7 +200,7 @@ std::string SaveHistory(const RunHistory& history) {
   for (const RunHistory::Best& each : history.best) best[each.name] = {{"value", each.value}, {"where", each.where}};
   Json about = Json::array();
   for (const auto& [name, value] : history.about) about.push_back({name, value});
-  const Json object = {{"format", kFormat},
+  const Json object = {{"format", kHistoryFormat},
                        {"job", history.name},
                        {"namespace", history.name_space},
                        {"phase", history.phase},
@@ -239,7 +229,7 @@ std::string SaveHistory(const RunHistory& history) {
 
 StatusOr<RunHistory> LoadHistory(const std::string& text) {
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || DoubleAt(object, "format") != kFormat) {
+  if (!object.is_object() || DoubleAt(object, "format") != kHistoryFormat) {
     return Error(StatusCode::kInvalidArgument, "this is no history of a run that this version of attune can read");
   }
   RunHistory history;
@@ -250,9 +240,9 @@ StatusOr<RunHistory> LoadHistory(const std::string& text) {
   history.synchronization = TextAt(object, "synchronization");
   history.started = DoubleAt(object, "started");
   history.ended = DoubleAt(object, "ended");
-  history.reprocessed_items = CountAt(object, "reprocessedItems");
-  history.recoveries = CountAt(object, "recoveries");
-  history.restored_rows = CountAt(object, "restoredRows");
+  history.reprocessed_items = CountAt(object, "reprocessedItems", kCountMost);
+  history.recoveries = CountAt(object, "recoveries", kCountMost);
+  history.restored_rows = CountAt(object, "restoredRows", kCountMost);
   if (const Json& loss = kube::At(object, {"loss"}); loss.is_number()) history.loss = loss.get<double>();
   if (const Json& rate = kube::At(object, {"rate"}); rate.is_number()) history.rate = rate.get<double>();
   const Json& about = kube::At(object, {"about"});

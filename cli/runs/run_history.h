@@ -13,6 +13,8 @@
 
 namespace attune::cli {
 
+inline constexpr uint64_t kHistoryBytesMax = 16 << 20;  // of the file
+
 struct RunPoint {
   double time = 0;  // seconds since 1970
   std::optional<double> loss, rate, fraction, remaining_seconds;

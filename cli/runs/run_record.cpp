@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "cli/runs/kept_fields.h"
 #include "operator/api/format.h"
 
 namespace attune::cli {
@@ -13,7 +14,7 @@ namespace {
 
 using kube::Json;
 
-constexpr int kFormat = 1;
+constexpr int kRecordFormat = 1;
 constexpr size_t kNameMax = 63;
 constexpr size_t kListMax = 1000;
 
@@ -31,20 +32,9 @@ RunOutcome ParseOutcome(std::string_view text) {
   return RunOutcome::kLost;
 }
 
-Json Number(const std::optional<double>& value) { return value && std::isfinite(*value) ? Json(*value) : Json(); }
-
-std::optional<double> NumberAt(const Json& object, const char* key) {
-  const Json& value = kube::At(object, {key});
-  return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
-}
-
 std::string TimeOrNothing(double seconds) { return seconds > 0 ? TimeText(seconds) : ""; }
 
-int32_t CountAt(const Json& object, const char* key) {
-  return static_cast<int32_t>(std::clamp(NumberAt(object, key).value_or(0), 0.0, 1e6));
-}
-
-std::string TextAt(const Json& object, const char* key) { return std::string(kube::StringAt(object, {key})); }
+int32_t MembersAt(const Json& object, const char* key) { return static_cast<int32_t>(CountAt(object, key, 1e6)); }
 
 std::vector<std::string> TextsAt(const Json& object, const char* key) {
   std::vector<std::string> texts;
@@ -86,13 +76,13 @@ RunJob JobFromJson(const Json& object) {
   job.rate = NumberAt(object, "rate");
   job.sample_unit = TextAt(object, "sampleUnit");
   job.synchronization = TextAt(object, "synchronization");
-  job.servers = CountAt(object, "servers");
-  job.workers = CountAt(object, "workers");
+  job.servers = MembersAt(object, "servers");
+  job.workers = MembersAt(object, "workers");
   job.checkpoint = std::string(kube::StringAt(object, {"checkpoint", "directory"}));
   job.checkpoint_number =
       static_cast<uint64_t>(std::max<int64_t>(0, kube::IntegerAt(object, {"checkpoint", "number"})));
   job.checkpoint_step = static_cast<uint64_t>(std::max<int64_t>(0, kube::IntegerAt(object, {"checkpoint", "step"})));
-  if (NumberAt(object, "threads")) job.threads = CountAt(object, "threads");
+  if (NumberAt(object, "threads")) job.threads = MembersAt(object, "threads");
   if (const Json& results = kube::At(object, {"results"}); results.is_object()) {
     for (const auto& [name, value] : results.items()) {
       if (value.is_number()) job.results.emplace_back(name, value.get<double>());
@@ -137,7 +127,7 @@ std::string ToString(RunOutcome outcome) {
 std::string SaveRecord(const RunRecord& record) {
   Json jobs = Json::array();
   for (const RunJob& job : record.jobs) jobs.push_back(ToJson(job));
-  Json object = {{"format", kFormat},
+  Json object = {{"format", kRecordFormat},
                  {"name", record.name},
                  {"tags", record.tags},
                  {"outcome", ToString(record.outcome)},
@@ -168,7 +158,7 @@ std::string SaveRecord(const RunRecord& record) {
 
 StatusOr<RunRecord> LoadRecord(const std::string& text) {
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || NumberAt(object, "format") != kFormat || TextAt(object, "name").empty()) {
+  if (!object.is_object() || NumberAt(object, "format") != kRecordFormat || TextAt(object, "name").empty()) {
     return Error(StatusCode::kInvalidArgument, "this is no record of a run that this version of attune can read");
   }
   RunRecord record;
@@ -191,7 +181,7 @@ StatusOr<RunRecord> LoadRecord(const std::string& text) {
   record.version = TextAt(object, "version");
   const Json& machine = kube::At(object, {"machine"});
   record.machine = {TextAt(machine, "host"), TextAt(machine, "kernel"), TextAt(machine, "processor"),
-                    CountAt(machine, "cores"),
+                    MembersAt(machine, "cores"),
                     static_cast<uint64_t>(std::clamp(NumberAt(machine, "memoryBytes").value_or(0), 0.0, 9e15))};
   if (const Json& seed = kube::At(object, {"seed"}); seed.is_number_integer()) record.seed = seed.get<int64_t>();
   const Json& jobs = kube::At(object, {"jobs"});

@@ -7,13 +7,8 @@ namespace {
 
 using kube::Json;
 
-constexpr int kFormat = 1;
-constexpr size_t kPodsMax = 10'000;
-
-void DropManagedFields(Json& object) {
-  if (object.is_object() && object.contains("metadata") && object["metadata"].is_object())
-    object["metadata"].erase("managedFields");
-}
+constexpr int kStateFormat = 1;
+constexpr size_t kKeptPodsMax = 10'000;
 
 std::vector<Json> ObjectsAt(const Json& object, const char* key, size_t most) {
   std::vector<Json> objects;
@@ -35,23 +30,24 @@ void SettlePod(Json& pod) {
 }  // namespace
 
 std::string SaveState(RunState state) {
-  DropManagedFields(state.job);
-  for (Json& pod : state.pods) DropManagedFields(pod);
-  for (Json& event : state.events) DropManagedFields(event);
+  kube::DropManagedFields(state.job);
+  for (Json& pod : state.pods) kube::DropManagedFields(pod);
+  for (Json& event : state.events) kube::DropManagedFields(event);
   if (state.events.size() > RunState::kEventsMax)
     state.events.erase(state.events.begin(), state.events.end() - RunState::kEventsMax);
-  DropManagedFields(state.tuning_record);
-  Json object = {{"format", kFormat}, {"job", state.job}, {"pods", state.pods}, {"events", state.events}};
+  kube::DropManagedFields(state.tuning_record);
+  Json object = {{"format", kStateFormat}, {"job", state.job}, {"pods", state.pods}, {"events", state.events}};
   if (state.tuning_record.is_object()) object["tuningRecord"] = std::move(state.tuning_record);
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 StatusOr<RunState> LoadState(const std::string& text) {
   const Json object = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || kube::IntegerAt(object, {"format"}) != kFormat || !kube::At(object, {"job"}).is_object())
+  if (!object.is_object() || kube::IntegerAt(object, {"format"}) != kStateFormat ||
+      !kube::At(object, {"job"}).is_object())
     return Error(StatusCode::kInvalidArgument, "this is no state of a job that this version of attune can read");
-  return RunState{object["job"], ObjectsAt(object, "pods", kPodsMax), ObjectsAt(object, "events", RunState::kEventsMax),
-                  kube::At(object, {"tuningRecord"})};
+  return RunState{object["job"], ObjectsAt(object, "pods", kKeptPodsMax),
+                  ObjectsAt(object, "events", RunState::kEventsMax), kube::At(object, {"tuningRecord"})};
 }
 
 std::string StateFile(const std::string& job) { return "state-" + job + ".json"; }

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kRecordBytesMax = 4 << 20, kHistoryBytesMax = 16 << 20, kEntryBytesMax = 8 << 10;
+constexpr uint64_t kRecordBytesMax = 4 << 20, kEntryBytesMax = 8 << 10;
 constexpr size_t kNamesShown = 8;
 
 // Empty when the user has no home.

@@ -18,7 +18,7 @@
 namespace attune::cli {
 namespace {
 
-constexpr kube::CallOptions kCall{std::chrono::seconds(5)};
+constexpr kube::CallOptions kTopCall{std::chrono::seconds(5)};
 constexpr char kPage[] = "metrics";
 
 class AllJobsSubject final : public TopSubject {
@@ -115,7 +115,7 @@ class OneJobSubject final : public TopSubject {
       : connection_(std::move(connection)), pages_(PageReader(connection_), time) {}
 
   Status Look() override {
-    auto seen = LookAtJob(*connection_.api, connection_.key, kCall);
+    auto seen = LookAtJob(*connection_.api, connection_.key, kTopCall);
     if (!seen.ok()) return NoAnswer(seen.status());
     problem_.clear();
     if (seen->outcome == JobView::Outcome::kDeleted) {

@@ -224,13 +224,9 @@ Json SchemaOf(const Field& field) {
   return schema;
 }
 
-Json Column(const char* name, const char* path, const char* type = "string") {
-  return {{"name", name}, {"jsonPath", path}, {"type", type}};
-}
-
 // Shown by -o wide.
 Json WideColumn(const char* name, const char* path) {
-  Json column = Column(name, path);
+  Json column = CrdColumn(name, path);
   column["priority"] = 1;
   return column;
 }
@@ -261,11 +257,11 @@ Json Version() {
               {"statusReplicasPath", ".status.workers.replicas"},
               {"labelSelectorPath", ".status.workerSelector"}}}}},
           {"additionalPrinterColumns",
-           {Column("Phase", ".status.phase"), Column("Servers", ".status.display.servers"),
-            Column("Workers", ".status.display.workers"), Column("Progress", ".status.display.progress"),
-            Column("Loss", ".status.display.loss"), Column("Rate", ".status.display.rate"),
-            Column("Remaining", ".status.display.remaining"), Column("Tuning", ".status.tuning.stage"),
-            Column("Age", ".metadata.creationTimestamp", "date"), WideColumn("Mode", ".spec.tuning.mode"),
+           {CrdColumn("Phase", ".status.phase"), CrdColumn("Servers", ".status.display.servers"),
+            CrdColumn("Workers", ".status.display.workers"), CrdColumn("Progress", ".status.display.progress"),
+            CrdColumn("Loss", ".status.display.loss"), CrdColumn("Rate", ".status.display.rate"),
+            CrdColumn("Remaining", ".status.display.remaining"), CrdColumn("Tuning", ".status.tuning.stage"),
+            CrdColumn("Age", ".metadata.creationTimestamp", "date"), WideColumn("Mode", ".spec.tuning.mode"),
             WideColumn("Sync", ".spec.synchronization.mode"), WideColumn("Policies", ".status.policy.policies"),
             WideColumn("Reason", ".status.conditions[?(@.type=='Ready')].reason")}},
           // For --field-selector.
@@ -275,6 +271,10 @@ Json Version() {
 }
 
 }  // namespace
+
+Json CrdColumn(const char* name, const char* path, const char* type) {
+  return {{"name", name}, {"jsonPath", path}, {"type", type}};
+}
 
 Json TrainingJobCrd() {
   const kube::ResourceType& type = kube::kTrainingJobs;

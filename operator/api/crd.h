@@ -7,5 +7,7 @@
 namespace attune::api {
 
 Json TrainingJobCrd();
+// A column that `kubectl get` prints.
+Json CrdColumn(const char* name, const char* path, const char* type = "string");
 
 }  // namespace attune::api

@@ -71,4 +71,10 @@ bool IsLabelKey(std::string_view text) {
          std::ranges::all_of(name, [&](char c) { return alphanumeric(c) || c == '-' || c == '_' || c == '.'; });
 }
 
+std::string JoinNames(const std::vector<std::string>& names) {
+  std::string all;
+  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
+  return all;
+}
+
 }  // namespace attune::api

@@ -26,4 +26,7 @@ inline constexpr char kLabelKeyPattern[] =
 // The nearest of `known` by edits (a swap of neighbors counts one), if it is near enough to be meant.
 std::optional<std::string> NearestName(std::string_view name, const std::vector<std::string>& known);
 
+// The names as one text: "a, b, c".
+std::string JoinNames(const std::vector<std::string>& names);
+
 }  // namespace attune::api

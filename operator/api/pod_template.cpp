@@ -10,7 +10,7 @@ constexpr char kReservedLabels[] = "attune.dev/";
 constexpr char kReservedVolumes[] = "attune-";
 constexpr size_t kFoundTextMax = 60;
 
-struct Checker {
+struct PodTemplateChecker {
   std::string_view role;
   std::vector<FieldProblem>& problems;
 
@@ -115,7 +115,7 @@ std::string FoundText(const Json& value) {
 
 void CheckPodTemplate(const Json& value, const std::string& path, std::string_view role,
                       std::vector<FieldProblem>& problems) {
-  Checker checker{role, problems};
+  PodTemplateChecker checker{role, problems};
   if (const Json* metadata = checker.Member(value, "metadata", path, &Json::is_object, "a mapping")) {
     checker.Metadata(*metadata, path + ".metadata");
   }

@@ -33,9 +33,9 @@ bool FitsPattern(const Field& field, const std::string& text) {
   return !field.fits || field.fits(text);
 }
 
-class Parser {
+class JobParser {
  public:
-  Parser(TrainingJob& job, std::vector<FieldProblem>& problems) : job_(job), problems_(problems) {}
+  JobParser(TrainingJob& job, std::vector<FieldProblem>& problems) : job_(job), problems_(problems) {}
 
   void Members(const Field& object, const Json& value) {
     const auto& children = ChildrenOf(object.path);
@@ -215,7 +215,7 @@ ParsedJob ParseTrainingJob(const Json& object) {
   }
   const auto spec = object.find("spec");
   if (spec != object.end() && spec->is_object()) {
-    Parser(job, problems).Members(*FindField("spec"), *spec);
+    JobParser(job, problems).Members(*FindField("spec"), *spec);
     // A rule speaks only where the single fields are right; otherwise it would judge defaults the user did not write.
     for (const FieldRule& rule : Rules()) {
       const bool fields_right = std::none_of(problems.begin(), problems.end(),
@@ -227,7 +227,7 @@ ParsedJob ParseTrainingJob(const Json& object) {
   }
   if (const auto status = object.find("status"); status != object.end() && status->is_object()) {
     std::vector<FieldProblem> ignored;
-    Parser(job, ignored).Members(*FindField("status"), *status);
+    JobParser(job, ignored).Members(*FindField("status"), *status);
   }
   return parsed;
 }

@@ -36,7 +36,7 @@
 namespace attune::controller {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::milliseconds(200);
+constexpr Duration kOwnWriteWait = std::chrono::milliseconds(200);  // until what this plan writes is seen
 
 std::string ReasonOf(const api::TrainingJobStatus& status, const char* type) {
   const api::Condition* condition = api::FindCondition(status, type);
@@ -164,7 +164,7 @@ Draft::Needs PlanTuningRecord(const Observed& observed, const PlanOptions& optio
                                   .moved = known ? known->state : "",
                                   .reason = "what was tried and learned so far",
                                   .with_history = options.tuner_history.empty()});
-    draft.Requeue(kLookAgain, "the tuner's record");
+    draft.Requeue(kOwnWriteWait, "the tuner's record");
   }
   if (!observed.tuning || observed.tuning_state == observed.tuning->state) return {};
   return {draft.Record(WriteTuningRecord{name, observed.tuning->state, "the tuner has learned or decided"})};
@@ -362,7 +362,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   api::TrainingJobStatus next = BuildStatus(observed, servers, workers, progression, verdict, options, now);
   if (naming) {
     next.secret = observed.fresh_secret;
-    draft.Requeue(kLookAgain, "the job's Secret");
+    draft.Requeue(kOwnWriteWait, "the job's Secret");
   }
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
   ReportTransitions(observed, next, written, draft);

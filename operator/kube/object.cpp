@@ -66,4 +66,9 @@ int64_t IntegerAt(const Json& object, std::initializer_list<std::string_view> pa
   return value.is_number_integer() ? value.get<int64_t>() : otherwise;
 }
 
+void DropManagedFields(Json& object) {
+  if (object.is_object() && object.contains("metadata") && object["metadata"].is_object())
+    object["metadata"].erase("managedFields");
+}
+
 }  // namespace attune::kube

@@ -63,4 +63,7 @@ const Json& At(const Json& object, std::initializer_list<std::string_view> path)
 std::string_view StringAt(const Json& object, std::initializer_list<std::string_view> path);
 int64_t IntegerAt(const Json& object, std::initializer_list<std::string_view> path, int64_t otherwise = 0);
 
+// Who wrote which field is of use to the API server alone.
+void DropManagedFields(Json& object);
+
 }  // namespace attune::kube

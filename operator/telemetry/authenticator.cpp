@@ -12,7 +12,6 @@ namespace {
 using kube::Json;
 
 constexpr size_t kNameBytesMax = 253;
-constexpr Duration kCallTimeout = std::chrono::seconds(10);
 
 std::string FirstExtra(const Json& review, const char* name) {
   const Json& values = kube::At(review, {"status", "user", "extra", name});

@@ -3,12 +3,6 @@
 #include <utility>
 
 namespace attune::telemetry {
-namespace {
-
-constexpr Duration kCallTimeout = std::chrono::seconds(10);
-
-}  // namespace
-
 StatusOr<std::shared_ptr<const TokenIssuer>> IssuerKeys::For(const std::string& key_id) {
   const MonotonicTime now = time_.Now();
   {

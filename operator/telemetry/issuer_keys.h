@@ -14,6 +14,9 @@
 
 namespace attune::telemetry {
 
+// What a call to the API server may take.
+inline constexpr Duration kCallTimeout = std::chrono::seconds(10);
+
 class IssuerKeys {
  public:
   // Both must outlive it.

@@ -23,7 +23,7 @@ constexpr size_t kDirectivesOpenMax = 128;   // per stream, sent and not answere
 constexpr Duration kCheckTimeout = std::chrono::seconds(60);
 
 grpc::Status ToGrpc(const Status& status) {
-  return {static_cast<grpc::StatusCode>(static_cast<int>(status.code())), std::string(Message(status))};
+  return {static_cast<grpc::StatusCode>(static_cast<int>(status.code())), std::string(attune::Message(status))};
 }
 
 // The address of a peer without its port; "ipv4:10.0.0.7:41822" is what gRPC says.

@@ -37,7 +37,7 @@ std::vector<double> SortedSlopes(const std::vector<ProgressSample>& samples) {
   return slopes;
 }
 
-double Median(const std::vector<double>& sorted) {
+double MedianOfSorted(const std::vector<double>& sorted) {
   const size_t n = sorted.size();
   return n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
@@ -53,7 +53,7 @@ std::optional<RemainingTime> EstimateRemaining(std::span<const ProgressSample> s
   if (last.fraction >= 1) return RemainingTime{};
   const std::vector<double> slopes = SortedSlopes(recent);
   if (slopes.empty()) return std::nullopt;
-  const double rate = Median(slopes);
+  const double rate = MedianOfSorted(slopes);
   if (rate <= 0) return std::nullopt;
 
   // Sen 1968: the interval of the slope lies between the ranks (N -/+ z sqrt(Var S)) / 2 of the N slopes.

@@ -10,7 +10,6 @@
 namespace attune::ps {
 namespace {
 
-constexpr uint64_t kCacheLine = 64;
 constexpr uint64_t kSlabBytes = kHugePage;
 constexpr uint64_t kSlabRowsMax = 32768;  // keeps side records of a slab small when rows are; they fit the arena
 constexpr uint64_t kRowBytesMin = 4;      // an erased row holds the number of the next one

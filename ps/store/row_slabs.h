@@ -16,6 +16,8 @@
 
 namespace attune::ps {
 
+inline constexpr uint64_t kCacheLine = 64;  // bytes
+
 // What a row has beside values and state; 12 bytes, so that the version is kept as two words.
 struct SideRecord {
   std::array<uint32_t, 2> version_words;

@@ -16,7 +16,6 @@ namespace {
 constexpr size_t kIndexAhead = 16;
 constexpr size_t kRowsAhead = 8;
 constexpr size_t kPieceKeys = 256;
-constexpr uint64_t kCacheLine = 64;
 constexpr uint64_t kPrefetchBytesMax = 1024;  // of one row; the hardware follows from there
 constexpr uint64_t kIndexBytesPerRow = 24;    // more than a row takes in the index, for the budget's question
 constexpr uint64_t kSnapshotPieceRows = 256;  // visited under one exclusive lock

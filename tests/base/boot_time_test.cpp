@@ -4,7 +4,7 @@
 
 #include <ctime>
 
-namespace attune {
+namespace attune::boot_time_test {
 namespace {
 
 MonotonicTime Read(clockid_t clock) {
@@ -21,4 +21,4 @@ TEST(BootTimeTest, ItCountsTheTimeThatTheMachineSleeps) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::boot_time_test

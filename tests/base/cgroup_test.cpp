@@ -9,7 +9,7 @@
 
 #include "base/os/kernel_text.h"
 
-namespace attune {
+namespace attune::cgroup_test {
 namespace {
 
 TEST(CgroupTest, MembershipOfBothVersions) {
@@ -173,4 +173,4 @@ TEST_F(CgroupFilesTest, MemoryInUseIsKnownInBothVersions) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::cgroup_test

@@ -12,7 +12,7 @@
 
 #include "base/os/file.h"
 
-namespace attune {
+namespace attune::command_test {
 namespace {
 
 using End = CommandResult::End;
@@ -177,4 +177,4 @@ TEST(EnvironmentWithTest, ChangesReplaceWhatTheProcessHas) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::command_test

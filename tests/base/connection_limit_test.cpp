@@ -9,7 +9,7 @@
 #include "base/os/random_seed.h"
 #include "base/random.h"
 
-namespace attune {
+namespace attune::connection_limit_test {
 namespace {
 
 TEST(ConnectionLimitTest, ANewConnectionAlwaysGetsInAndTheSourceWithTheMostPays) {
@@ -78,4 +78,4 @@ TEST(ConnectionLimitTest, DecidesAsTheObviousForm) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::connection_limit_test

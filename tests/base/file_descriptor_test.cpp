@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace attune {
+namespace attune::file_descriptor_test {
 namespace {
 
 int OpenNull() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
@@ -70,4 +70,4 @@ TEST(FileDescriptorTest, CloseReportsItsErrorAndKeepsAnEarlierOne) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::file_descriptor_test

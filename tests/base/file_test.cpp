@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-namespace attune {
+namespace attune::file_test {
 namespace {
 
 class FileTest : public testing::Test {
@@ -43,4 +43,4 @@ TEST_F(FileTest, FileAboveTheLimitIsRefused) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::file_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune {
+namespace attune::framing_test {
 namespace {
 
 using std::string_literals::operator""s;
@@ -37,4 +37,4 @@ TEST(FramingTest, TheLargestAllowedPasses) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::framing_test

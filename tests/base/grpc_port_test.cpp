@@ -21,7 +21,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
-namespace attune {
+namespace attune::grpc_port_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -222,4 +222,4 @@ TEST_F(GrpcPortTest, APortInUseAndAHostThatIsNoneAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::grpc_port_test

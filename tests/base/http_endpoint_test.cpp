@@ -11,7 +11,7 @@
 #include <chrono>
 #include <vector>
 
-namespace attune {
+namespace attune::http_endpoint_test {
 namespace {
 
 using testing::EndsWith;
@@ -132,4 +132,4 @@ TEST_F(HttpEndpointTest, ItsEndClosesClientsThatWait) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::http_endpoint_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune {
+namespace attune::loopback_test {
 namespace {
 
 TEST(LoopbackTest, OnlyAddressesThatNoOtherMachineReaches) {
@@ -16,4 +16,4 @@ TEST(LoopbackTest, OnlyAddressesThatNoOtherMachineReaches) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::loopback_test

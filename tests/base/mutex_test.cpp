@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-namespace attune {
+namespace attune::mutex_test {
 namespace {
 
 using std::chrono::hours;
@@ -194,4 +194,4 @@ TEST(CondVar, APredicateThatThrowsLeavesTheMutexHeld) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::mutex_test

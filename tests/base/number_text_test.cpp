@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace attune {
+namespace attune::number_text_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -26,4 +26,4 @@ TEST(NumberText, WhatIsWrongIsSaidWithWhatIsAllowed) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::number_text_test

@@ -14,7 +14,7 @@
 
 #include "base/os/file.h"
 
-namespace attune {
+namespace attune::output_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -140,4 +140,4 @@ TEST_F(OutputTest, AMinusAndNamesThatLeadThereAreStandardOutput) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::output_test

@@ -5,7 +5,7 @@
 
 #include <utility>
 
-namespace attune {
+namespace attune::pause_watch_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -43,4 +43,4 @@ TEST(PauseWatch, WhatNeverHappensStaysThatWay) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::pause_watch_test

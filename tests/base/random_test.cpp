@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-namespace attune {
+namespace attune::random_test {
 namespace {
 
 TEST(RandomTest, SameSeedGivesTheSameSequence) {
@@ -49,4 +49,4 @@ TEST(RandomSeedTest, GivesAnotherNumberEachTimeAndUsesAllBits) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::random_test

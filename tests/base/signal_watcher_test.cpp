@@ -6,7 +6,7 @@
 #include <future>
 #include <thread>
 
-namespace attune {
+namespace attune::signal_watcher_test {
 namespace {
 
 int handled_before = 0;
@@ -58,4 +58,4 @@ TEST(SignalWatcherTest, ThePreviousHandlerReturnsWithTheLastWatcher) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::signal_watcher_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune {
+namespace attune::status_test {
 namespace {
 
 StatusOr<int> Half(int x) {
@@ -27,4 +27,4 @@ TEST(StatusTest, AnnotateKeepsTheCodeAndPutsTheActionInFront) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::status_test

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-namespace attune {
+namespace attune::strangers_test {
 namespace {
 
 constexpr uint64_t kFirst = 2;
@@ -60,4 +60,4 @@ TEST_F(StrangersTest, BeyondTheBoundTheSourceWithTheMostPays) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::strangers_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune {
+namespace attune::sync_mode_test {
 namespace {
 
 TEST(SyncMode, IsReadAndWritten) {
@@ -33,4 +33,4 @@ TEST(SyncMode, AStepBeginsWhenTheOthersAreNearEnough) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::sync_mode_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune {
+namespace attune::wake_time_test {
 namespace {
 
 using std::chrono::seconds;
@@ -22,4 +22,4 @@ TEST(WakeTimeTest, TheEarliestCountsUntilItIsReached) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::wake_time_test

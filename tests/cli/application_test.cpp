@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::cli {
+namespace attune::cli::application_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -43,4 +43,4 @@ TEST(Application, AFullStandardOutputIsAnError) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::application_test

@@ -7,7 +7,7 @@
 
 #include "tests/cli/golden.h"
 
-namespace attune::cli {
+namespace attune::cli::arguments_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -179,4 +179,4 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::arguments_test

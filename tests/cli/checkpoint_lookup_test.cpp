@@ -11,7 +11,7 @@
 #include "cli/commands/commands.h"
 #include "ps/checkpoint/checkpoint_writer.h"
 
-namespace attune::cli {
+namespace attune::cli::checkpoint_lookup_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ TEST_F(CheckpointLookup, ARunIsRefusedWhoseManifestBeginsWhereNoCheckpointIs) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::checkpoint_lookup_test

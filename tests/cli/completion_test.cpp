@@ -12,7 +12,7 @@
 
 #include "base/os/file.h"
 
-namespace attune::cli {
+namespace attune::cli::completion_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -101,4 +101,4 @@ TEST(Completion, TheZshScriptUsesTheSameFunctions) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::completion_test

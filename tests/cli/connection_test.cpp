@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::cli {
+namespace attune::cli::connection_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -67,4 +67,4 @@ TEST(ChooseOnlyJob, WhereNoneIsNamedTheOnlyOneIsMeant) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::connection_test

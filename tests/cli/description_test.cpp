@@ -4,7 +4,7 @@
 
 #include "tests/cli/golden.h"
 
-namespace attune::cli {
+namespace attune::cli::description_test {
 namespace {
 
 TEST(Description, TellsTheStory) {
@@ -109,4 +109,4 @@ TEST(Description, ShowsWhatPodsHaveAndWhatBecameOfTheirResize) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::description_test

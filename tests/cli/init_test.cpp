@@ -11,7 +11,7 @@
 #include "operator/api/manifest/manifest.h"
 #include "tests/cli/golden.h"
 
-namespace attune::cli {
+namespace attune::cli::init_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -133,4 +133,4 @@ TEST_F(InitCommand, WhatValidateTakesIsWhatWasWrittenAndNothingIsWrittenOfWhatIt
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::init_test

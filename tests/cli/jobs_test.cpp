@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::cli {
+namespace attune::cli::jobs_test {
 namespace {
 
 TEST(Time, Rfc3339) {
@@ -39,4 +39,4 @@ TEST(PodState, InWordsOfPeople) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::jobs_test

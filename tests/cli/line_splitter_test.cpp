@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace attune::cli {
+namespace attune::cli::line_splitter_test {
 namespace {
 
 TEST(LineSplitter, PiecesBecomeLines) {
@@ -26,4 +26,4 @@ TEST(LineSplitter, AnEndlessLineComesInParts) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::line_splitter_test

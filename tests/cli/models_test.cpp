@@ -13,7 +13,7 @@
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/checkpoint/part_writer.h"
 
-namespace attune::cli {
+namespace attune::cli::models_test {
 namespace {
 
 using testing::HasSubstr;
@@ -187,4 +187,4 @@ TEST_F(Models, MistakesAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::models_test

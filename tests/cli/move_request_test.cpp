@@ -5,7 +5,7 @@
 
 #include "cli/arguments.h"
 
-namespace attune::cli {
+namespace attune::cli::move_request_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -57,4 +57,4 @@ TEST(MoveRequest, IsReadFromTheCommandLine) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::move_request_test

@@ -5,7 +5,7 @@
 
 #include "cli/arguments.h"
 
-namespace attune::cli {
+namespace attune::cli::place_request_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(PlaceRequest, TheCommandLine) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::place_request_test

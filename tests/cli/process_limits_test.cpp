@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace attune::cli {
+namespace attune::cli::process_limits_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST(ProcessLimitsDeathTest, AnAbortIsExplained) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::process_limits_test

@@ -14,7 +14,7 @@
 #include "cli/display/trend.h"
 #include "tests/cli/golden.h"
 
-namespace attune::cli {
+namespace attune::cli::render_test {
 namespace {
 
 using ::testing::AllOf;
@@ -455,4 +455,4 @@ TEST(DisplayWidth, CountsWhatIsSeen) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::render_test

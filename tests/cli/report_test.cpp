@@ -11,7 +11,7 @@
 #include "cli/report/report_settings.h"
 #include "cli/runs/run_history.h"
 
-namespace attune::cli {
+namespace attune::cli::report_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -466,4 +466,4 @@ TEST(Chart, TicksAreRound) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::report_test

@@ -6,7 +6,7 @@
 #include "cli/report/compare_page.h"
 #include "tests/cli/golden.h"
 
-namespace attune::cli {
+namespace attune::cli::run_comparison_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -117,4 +117,4 @@ TEST(ComparePage, RunsWithoutAnyFigureAreStillListed) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::run_comparison_test

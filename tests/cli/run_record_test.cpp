@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::cli {
+namespace attune::cli::run_record_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -147,4 +147,4 @@ TEST(RunRecord, NamesAreFitForDirectoriesAndCommandLines) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::run_record_test

@@ -17,7 +17,7 @@
 #include "cli/runs/run_state.h"
 #include "operator/local/instance.h"
 
-namespace attune::cli {
+namespace attune::cli::run_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -364,4 +364,4 @@ TEST_F(EndedRun, SteeringItSaysThatItHasEndedAndHowToContinue) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::run_store_test

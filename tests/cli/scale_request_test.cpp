@@ -6,7 +6,7 @@
 #include "cli/requests/job_words.h"
 #include "cli/requests/sync_request.h"
 
-namespace attune::cli {
+namespace attune::cli::scale_request_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -175,4 +175,4 @@ TEST(SyncRequest, OnlyWhereItCanBe) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::scale_request_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::cli {
+namespace attune::cli::stopping_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(Stopping, AtTheEndItSaysHowToContinueWhereThatIsPossible) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::stopping_test

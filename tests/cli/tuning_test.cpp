@@ -10,7 +10,7 @@
 #include "cli/runs/run_directory.h"
 #include "operator/controller/tuning/tuning_loop.h"
 
-namespace attune::cli {
+namespace attune::cli::tuning_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -268,4 +268,4 @@ TEST(Render, TheTunerHasALineOfItsOwnWhileTheJobRuns) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::tuning_test

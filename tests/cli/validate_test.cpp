@@ -7,7 +7,7 @@
 #include "cli/commands/commands.h"
 #include "tests/cli/golden.h"
 
-namespace attune::cli {
+namespace attune::cli::validate_test {
 namespace {
 
 // Paths in the recorded text are relative: the test works inside the directory of its samples.
@@ -66,4 +66,4 @@ TEST_F(Validation, ForPrograms) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::validate_test

@@ -10,7 +10,7 @@
 
 #include "operator/local/api/memory_api.h"
 
-namespace attune {
+namespace attune::install_check_test {
 namespace {
 
 using kube::Json;
@@ -89,4 +89,4 @@ TEST(InstallCheckTest, AJobIsAwaitedUntilItHasEnded) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::install_check_test

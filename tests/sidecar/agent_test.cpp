@@ -14,7 +14,7 @@
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "tests/sidecar/test_process.h"
 
-namespace attune::sidecar {
+namespace attune::sidecar::agent_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -356,4 +356,4 @@ TEST(AgentOptionsTest, EveryMissingVariableIsNamedAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::agent_test

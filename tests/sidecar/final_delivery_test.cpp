@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::sidecar {
+namespace attune::sidecar::final_delivery_test {
 namespace {
 
 TEST(FinalDelivery, WithoutAReportThereIsNothingToSend) {
@@ -43,4 +43,4 @@ TEST(FinalDelivery, AProcessThatEndsOnceMoreHasAnotherReport) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::final_delivery_test

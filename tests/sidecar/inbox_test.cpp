@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace attune::sidecar {
+namespace attune::sidecar::inbox_test {
 namespace {
 
 bool IsReadable(const Inbox& inbox) {
@@ -50,4 +50,4 @@ TEST_F(InboxTest, ManyThreadsMayPutIn) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::inbox_test

@@ -10,7 +10,7 @@
 
 #include "base/os/file.h"
 
-namespace attune::sidecar {
+namespace attune::sidecar::metrics_test {
 namespace {
 
 v1::WindowReport FullWindow() {
@@ -140,4 +140,4 @@ TEST(MetricsTest, OnlyWhatIsKnownIsShown) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::metrics_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::sidecar {
+namespace attune::sidecar::open_directives_test {
 namespace {
 
 v1::Directive DrainOf(uint64_t stream_id) {
@@ -61,4 +61,4 @@ TEST(OpenDirectives, BothKindsCountAgainstTheBound) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::open_directives_test

@@ -11,7 +11,7 @@
 
 #include "tests/sidecar/test_process.h"
 
-namespace attune::sidecar {
+namespace attune::sidecar::process_socket_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -179,4 +179,4 @@ TEST_F(ProcessSocketTest, PathsThatCannotBeAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::process_socket_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::sidecar {
+namespace attune::sidecar::reconnect_backoff_test {
 namespace {
 
 using std::chrono::hours;
@@ -60,4 +60,4 @@ TEST(ReconnectBackoff, SidecarsDoNotComeBackAllAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::reconnect_backoff_test

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <iostream>
 
-namespace attune::sidecar {
+namespace attune::sidecar::relay_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -520,4 +520,4 @@ TEST(RelayRandomTest, BoundsOrderAndIndependenceHoldInRandomHistories) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::relay_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace attune::sidecar {
+namespace attune::sidecar::report_buffer_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -104,4 +104,4 @@ TEST(ReportBuffer, WithoutAnOperatorNothingIsKeptAndNothingCountsAsDropped) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::report_buffer_test

@@ -5,7 +5,7 @@
 
 #include <fstream>
 
-namespace attune::sidecar {
+namespace attune::sidecar::usage_meter_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -158,4 +158,4 @@ TEST(UsageMeterRealTest, MeasuresThisVeryProcess) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::usage_meter_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::sidecar {
+namespace attune::sidecar::usage_test {
 namespace {
 
 // Recorded text; the name in the second one is hostile on purpose.
@@ -67,4 +67,4 @@ TEST(TreeTest, ACircleReadWhileNumbersAreReusedEnds) {
 }
 
 }  // namespace
-}  // namespace attune::sidecar
+}  // namespace attune::sidecar::usage_test

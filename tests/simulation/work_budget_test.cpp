@@ -33,7 +33,7 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
 
-namespace attune::ps::simulation {
+namespace attune::ps::simulation::work_budget_test {
 namespace {
 
 struct Budget {
@@ -63,4 +63,4 @@ TEST(WorkBudget, NoScenarioAllocatesMoreThanItDid) {
 }
 
 }  // namespace
-}  // namespace attune::ps::simulation
+}  // namespace attune::ps::simulation::work_budget_test

@@ -7,7 +7,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::arrows_test {
 namespace {
 
 struct Rule {
@@ -230,4 +230,4 @@ TEST(ArrowsTest, SlowForeignHeadersStayOutOfHeaders) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::arrows_test

@@ -13,7 +13,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::class_size_test {
 namespace {
 
 constexpr size_t kMethodsMax = 40, kFieldsMax = 15;
@@ -164,4 +164,4 @@ TEST(ClassSizeTest, ClassesOfWhatIsShippedAreSmall) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::class_size_test

@@ -8,7 +8,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::failure_modes_test {
 namespace {
 
 std::string AllOf(const std::vector<std::string>& files) {
@@ -46,4 +46,4 @@ TEST(FailureModesTest, EveryScenarioThatIsNamedExists) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::failure_modes_test

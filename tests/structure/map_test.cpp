@@ -8,7 +8,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::map_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -71,4 +71,4 @@ TEST(MapTest, FilesNamedInTheMapExist) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::map_test

@@ -5,7 +5,7 @@
 #include <regex>
 #include <string>
 
-namespace attune::structure {
+namespace attune::structure::mistakes_test {
 namespace {
 
 std::string Symbols(const std::string& program) {
@@ -34,4 +34,4 @@ TEST(MistakesTest, NoShippedProgramCanMakeThem) {
 TEST(MistakesTest, TheSimulationsCan) { EXPECT_TRUE(KnowsMistakes(Symbols(ATTUNE_SIMULATE))); }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::mistakes_test

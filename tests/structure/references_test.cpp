@@ -10,7 +10,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::references_test {
 namespace {
 namespace fs = std::filesystem;
 
@@ -83,4 +83,4 @@ TEST(ReferencesTest, NothingRefersToWhatIsNotHere) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::references_test

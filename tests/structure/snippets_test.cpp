@@ -7,7 +7,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::snippets_test {
 namespace {
 
 TEST(SnippetsTest, CodeInDocumentsStandsInAnExample) {
@@ -29,4 +29,4 @@ TEST(SnippetsTest, CodeInDocumentsStandsInAnExample) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::snippets_test

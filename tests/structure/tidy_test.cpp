@@ -13,7 +13,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::tidy_test {
 namespace {
 
 struct Ban {
@@ -143,4 +143,4 @@ TEST(TidyTest, FilesOfWhatIsShippedHaveAtMost400Lines) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::tidy_test

@@ -13,7 +13,7 @@
 
 #include "tests/structure/source_tree.h"
 
-namespace attune::structure {
+namespace attune::structure::words_test {
 namespace {
 
 struct Word {
@@ -79,4 +79,4 @@ TEST(WordsTest, NoWordStandsMoreOftenThanTheListAllows) {
 }
 
 }  // namespace
-}  // namespace attune::structure
+}  // namespace attune::structure::words_test

@@ -61,7 +61,7 @@ StatusOr<Found> FindAll(const GetArguments& arguments, const Target& target) {
 
 void PrintObjects(Found& found, const GetArguments& arguments) {
   for (kube::Json& job : found.jobs) {
-    if (!arguments.managed_fields) DropManagedFields(job);
+    if (!arguments.managed_fields) kube::DropManagedFields(job);
   }
   const kube::Json shown = arguments.job.empty()
                                ? kube::Json{{"apiVersion", "v1"}, {"kind", "List"}, {"items", found.jobs}}

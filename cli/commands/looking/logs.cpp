@@ -16,7 +16,7 @@
 namespace attune::cli {
 namespace {
 
-constexpr size_t kPodsMax = 256;  // one thread each while following
+constexpr size_t kFollowedPodsMax = 256;  // one thread each while following
 constexpr Duration kFollowMax = std::chrono::hours(24);
 
 StatusOr<std::vector<kube::Json>> ChoosePods(const JobConnection& connection, const LogsArguments& arguments) {
@@ -28,9 +28,9 @@ StatusOr<std::vector<kube::Json>> ChoosePods(const JobConnection& connection, co
     if (arguments.index && kube::Label(pod, contract::kLabelIndex) != std::to_string(*arguments.index)) continue;
     chosen.push_back(pod);
   }
-  if (chosen.size() > kPodsMax) {
+  if (chosen.size() > kFollowedPodsMax) {
     return Error(StatusCode::kInvalidArgument, std::to_string(chosen.size()) + " pods match, at most " +
-                                                   std::to_string(kPodsMax) +
+                                                   std::to_string(kFollowedPodsMax) +
                                                    " can be shown together; name a ROLE and an INDEX");
   }
   if (!chosen.empty()) return chosen;

@@ -19,21 +19,23 @@
 namespace attune::cli {
 namespace {
 
-Status Bad(const std::string& text) { return Error(StatusCode::kInvalidArgument, text); }
+Status BadPolicyUse(const std::string& text) { return Error(StatusCode::kInvalidArgument, text); }
 
 void PrintJson(const kube::Json& value) { std::fputs(JsonText(value).c_str(), stdout); }
 
 // What another action takes would be without effect.
 Status CheckWords(const PolicyArguments& arguments) {
   const bool lists = arguments.action == "list";
-  if (!lists && arguments.all_namespaces) return Bad("-A goes with the list only: attune policy list -A");
+  if (!lists && arguments.all_namespaces) return BadPolicyUse("-A goes with the list only: attune policy list -A");
   if (!lists && arguments.output == "yaml")
-    return Bad("yaml goes with the list only: attune policy list -o yaml; " + arguments.action + " has -o json");
+    return BadPolicyUse("yaml goes with the list only: attune policy list -o yaml; " + arguments.action +
+                        " has -o json");
   if (lists && !arguments.what.empty())
-    return Bad("the list takes no name; write attune policy explain " + arguments.what +
-               " for a job, or kubectl get tp,ctp -o yaml for one policy");
+    return BadPolicyUse("the list takes no name; write attune policy explain " + arguments.what +
+                        " for a job, or kubectl get tp,ctp -o yaml for one policy");
   if (arguments.action == "test" && arguments.what.empty())
-    return Bad("no file is named; write attune policy test FILE, with the policies to be tried (- for standard input)");
+    return BadPolicyUse(
+        "no file is named; write attune policy test FILE, with the policies to be tried (- for standard input)");
   return OkStatus();
 }
 
@@ -45,7 +47,7 @@ Status NoneHere(const JobConnection& connection) {
 }
 
 void PrintObjects(std::vector<kube::Json> objects, const std::string& format) {
-  for (kube::Json& object : objects) DropManagedFields(object);
+  for (kube::Json& object : objects) kube::DropManagedFields(object);
   const kube::Json list = {{"apiVersion", "v1"}, {"kind", "List"}, {"items", std::move(objects)}};
   std::fputs(ObjectText(list, format).c_str(), stdout);
 }
@@ -98,7 +100,7 @@ struct PolicyFile {
 StatusOr<PolicyFile> ReadPolicyFile(const std::string& file, bool json) {
   const std::string name = file == "-" ? kStandardInput : file;
   const auto text = ReadManifestText(file);
-  if (!text.ok()) return Bad(std::string(Message(text.status())));
+  if (!text.ok()) return BadPolicyUse(std::string(Message(text.status())));
   ASSIGN_OR_RETURN(const std::vector<api::Manifest> manifests,
                    api::ParseManifests(*text, name, api::ManifestKinds::kPolicies));
   PolicyFile read;
@@ -110,8 +112,8 @@ StatusOr<PolicyFile> ReadPolicyFile(const std::string& file, bool json) {
     for (std::string& line : AdviceLines(manifest, /*json=*/false)) read.advice.push_back(std::move(line));
   }
   if (problems == 0) return read;
-  return Bad(name + " has " + std::to_string(problems) + (problems == 1 ? " problem" : " problems") +
-             "; nothing was compared");
+  return BadPolicyUse(name + " has " + std::to_string(problems) + (problems == 1 ? " problem" : " problems") +
+                      "; nothing was compared");
 }
 
 // The policies of the file, each in the namespace that kubectl would apply it to.

@@ -18,8 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr uint64_t kHistoryBytesMax = 16 << 20;
-
 // The one history in a run directory.
 StatusOr<fs::path> HistoryIn(const fs::path& directory) {
   fs::path found;

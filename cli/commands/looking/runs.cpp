@@ -27,7 +27,7 @@ kube::Json ToJson(const RunRecord& record) {
   return object;
 }
 
-void PrintJson(const kube::Json& value) {
+void PrintJsonLine(const kube::Json& value) {
   std::puts(value.dump(-1, ' ', false, kube::Json::error_handler_t::replace).c_str());
 }
 
@@ -46,7 +46,7 @@ Status List(const RunsArguments& arguments) {
     });
   }
   if (arguments.json) {
-    for (const RunRecord& run : runs) PrintJson(ToJson(run));
+    for (const RunRecord& run : runs) PrintJsonLine(ToJson(run));
     return OkStatus();
   }
   if (runs.empty()) {
@@ -73,7 +73,7 @@ Status Show(const RunsArguments& arguments) {
   RETURN_IF_ERROR(CheckCount(arguments, 1, 1, "show RUN"));
   ASSIGN_OR_RETURN(const RunRecord run, FindRun(arguments.runs.front()));
   if (arguments.json) {
-    PrintJson(ToJson(run));
+    PrintJsonLine(ToJson(run));
   } else {
     std::fputs(RunText(run, BytesIn(run.directory), Now()).c_str(), stdout);
     if (std::error_code error; fs::exists(fs::path(run.directory) / kRunOutput, error))
@@ -99,7 +99,7 @@ Status Diff(const RunsArguments& arguments) {
   ASSIGN_OR_RETURN(const ComparedRun second, ReadCompared(arguments.runs[1]));
   const Comparison comparison = Compare(first, second);
   if (arguments.json) {
-    PrintJson(ToJson(first, second, comparison));
+    PrintJsonLine(ToJson(first, second, comparison));
   } else {
     std::fputs(ComparisonText(first, second, comparison).c_str(), stdout);
     std::printf("\nTheir curves over each other: attune report %s %s -o compared.html\n", arguments.runs[0].c_str(),

@@ -16,7 +16,7 @@ namespace attune::cli {
 namespace {
 
 // How long the operator may take to say that it cannot be.
-constexpr Duration kRefusalWithin = std::chrono::seconds(3);
+constexpr Duration kScaleRefusalWithin = std::chrono::seconds(3);
 
 void PrintChange(const std::string& job, const char* role, int32_t before, int32_t wanted) {
   if (before == wanted) {
@@ -48,7 +48,7 @@ Status CheckTakesEffect(const api::TrainingJob& job, const ScaleRequest& request
 
 // The coordinator, or the machine of a pod, may still say no; its words are the operator's condition.
 Status CheckNotRefused(kube::Api& api, const kube::ObjectKey& key) {
-  const auto job = WaitForJob(api, key, kRefusalWithin, [](const api::TrainingJob& seen) {
+  const auto job = WaitForJob(api, key, kScaleRefusalWithin, [](const api::TrainingJob& seen) {
     const api::Condition* condition = api::FindCondition(seen.status, api::kReconfiguring);
     return condition != nullptr && condition->observed_generation >= seen.generation && condition->status != "True" &&
            (condition->reason.starts_with("ServerScaling") || condition->reason.starts_with("Resize"));

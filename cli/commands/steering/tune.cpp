@@ -15,11 +15,11 @@ namespace attune::cli {
 namespace {
 
 // How long workers may take to say that they cannot.
-constexpr Duration kRefusalWithin = std::chrono::seconds(4);
+constexpr Duration kTuneRefusalWithin = std::chrono::seconds(4);
 
 // What the workers' program refuses is taken back, so that no pin stands that is not kept.
 Status CheckTaken(kube::Api& api, const kube::ObjectKey& key, int64_t generation, const kube::Json& undo) {
-  const auto refused = WaitForJob(api, key, kRefusalWithin, [&](const api::TrainingJob& seen) {
+  const auto refused = WaitForJob(api, key, kTuneRefusalWithin, [&](const api::TrainingJob& seen) {
     const api::Condition* condition = api::FindCondition(seen.status, api::kReconfiguring);
     return condition != nullptr && condition->reason == controller::kReasonThreadsRefused &&
            condition->observed_generation >= generation;

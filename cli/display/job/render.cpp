@@ -86,7 +86,7 @@ void AddHead(const JobView& view, const Screen& screen, double now, size_t rows,
                       .Add("  " + api::FormatAge(Elapsed(view, now)), Style::kDim)
                       .text());
   lines.push_back(ProgressLine(view, screen));
-  Flow(Figures(view), Style::kPlain, screen, lines);
+  Flow(attune::cli::Figures(view), Style::kPlain, screen, lines);
   Flow(MetricParts(view), Style::kPlain, screen, lines);
   const auto room = [&] { return rows - std::min(rows, lines.size()); };
   if (const std::string text = TroubleText(view, now); !text.empty()) Wrap(text, Style::kBad, screen, room(), lines);

@@ -20,12 +20,6 @@ const std::vector<std::string> kOperators = {"In", "NotIn"};
 const std::vector<std::string> kConditionStatuses = {"True", "False", "Unknown"};
 const std::vector<std::string> kPatterns = {"onExitCodes", "onSignals", "onPodConditions"};
 
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 const std::vector<std::string>& SignalNames() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
@@ -40,9 +34,9 @@ Json Member(const Json& object, const char* name) {
   return found == object.end() ? Json() : *found;
 }
 
-class Checker {
+class FailureRuleChecker {
  public:
-  explicit Checker(std::vector<FieldProblem>& problems) : problems_(problems) {}
+  explicit FailureRuleChecker(std::vector<FieldProblem>& problems) : problems_(problems) {}
 
   void Rules(const Json& list, const std::string& path) {
     if (!IsList(list, path, kFailureRulesMax, 0)) return;
@@ -63,14 +57,14 @@ class Checker {
 
   bool IsObject(const Json& value, const std::string& path, const std::vector<std::string>& names) {
     if (!value.is_object()) {
-      Problem(path, value, "a mapping with " + Joined(names));
+      Problem(path, value, "a mapping with " + JoinNames(names));
       return false;
     }
     for (const auto& item : value.items()) {
       if (std::ranges::find(names, item.key()) != names.end()) continue;
       const auto nearest = NearestName(item.key(), names);
       FieldProblem problem{path + "." + item.key(), "an unknown field",
-                           (nearest ? *nearest + " (nearest); all: " : "") + Joined(names)};
+                           (nearest ? *nearest + " (nearest); all: " : "") + JoinNames(names)};
       problem.about_key = true;
       problems_.push_back(std::move(problem));
     }
@@ -81,7 +75,7 @@ class Checker {
     const bool is_text = value.is_string();
     if (is_text && std::ranges::find(choices, value.get_ref<const std::string&>()) != choices.end()) return;
     const auto nearest = is_text ? NearestName(value.get_ref<const std::string&>(), choices) : std::nullopt;
-    Problem(path, value, (nearest ? *nearest + " (nearest); all: " : "") + Joined(choices));
+    Problem(path, value, (nearest ? *nearest + " (nearest); all: " : "") + JoinNames(choices));
   }
 
   void Rule(const Json& rule, const std::string& path) {
@@ -94,7 +88,7 @@ class Checker {
     const auto said = std::ranges::count_if(kPatterns, [&](const std::string& name) { return rule.contains(name); });
     if (said != 1) {
       problems_.push_back({path, said == 0 ? "a rule that matches nothing" : "several patterns",
-                           "exactly one of " + Joined(kPatterns)});
+                           "exactly one of " + JoinNames(kPatterns)});
     }
     if (rule.contains("onExitCodes")) Codes(rule["onExitCodes"], path + ".onExitCodes");
     if (rule.contains("onSignals")) Signals(rule["onSignals"], path + ".onSignals");
@@ -192,7 +186,7 @@ std::string SignalName(int number) {
 }
 
 void CheckFailureRules(const Json& list, const std::string& path, std::vector<FieldProblem>& problems) {
-  Checker(problems).Rules(list, path);
+  FailureRuleChecker(problems).Rules(list, path);
 }
 
 std::vector<FailureRule> ReadFailureRules(const Json& list) {

@@ -1,14 +1,9 @@
 #include "operator/api/pod/pod_field_text.h"
 
+#include "operator/api/names.h"
 #include "operator/api/pod/pod_rules.h"
 
 namespace attune::api {
-
-std::string JoinNames(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
 
 std::vector<std::string> NamesOf(const SchemaType& type) {
   std::vector<std::string> names(type.values.begin(), type.values.end());

@@ -11,7 +11,6 @@ namespace attune::api {
 
 inline constexpr size_t kNamesListedMax = 12;  // of a longer list the nearest name helps, all of them do not
 
-std::string JoinNames(const std::vector<std::string>& names);
 // Fields of an object, values of an enumeration.
 std::vector<std::string> NamesOf(const SchemaType& type);
 // One value of the field: of a list an item, of a mapping a member.

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "operator/api/fields.h"
+#include "operator/api/names.h"
 #include "operator/api/pod/label_names.h"
 #include "operator/api/pod/pod_field_text.h"
 #include "operator/api/pod/pod_object_rules.h"
@@ -18,9 +19,9 @@ namespace attune::api {
 namespace {
 
 // Walks a template along its schema; remembers what a field may refer to.
-class Checker {
+class PodFieldChecker {
  public:
-  explicit Checker(std::vector<FieldProblem>& problems) : problems_(problems) {}
+  explicit PodFieldChecker(std::vector<FieldProblem>& problems) : problems_(problems) {}
 
   void Object(const SchemaType& type, const Json& value, const std::string& path) {
     scopes_.emplace_back(&type, path);
@@ -177,7 +178,7 @@ void CheckPodFields(const Json& value, const std::string& path, std::vector<Fiel
   CheckNamesAndValues(kube::At(metadata, {"labels"}), path + ".metadata.labels", true, problems);
   CheckNamesAndValues(kube::At(metadata, {"annotations"}), path + ".metadata.annotations", false, problems);
   const Json& spec = kube::At(value, {"spec"});
-  if (spec.is_object()) Checker(problems).Object(*FindSchemaType("PodSpec"), spec, path + ".spec");
+  if (spec.is_object()) PodFieldChecker(problems).Object(*FindSchemaType("PodSpec"), spec, path + ".spec");
 }
 
 std::string AllowedInPod(const std::string& field_path) {

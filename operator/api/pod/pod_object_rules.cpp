@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "operator/api/names.h"
 #include "operator/api/pod/pod_field_text.h"
 #include "operator/api/pod/pod_rules.h"
 #include "operator/kube/object.h"

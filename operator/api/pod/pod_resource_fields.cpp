@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "operator/api/fields.h"
+#include "operator/api/names.h"
 #include "operator/api/pod/label_names.h"
 #include "operator/api/pod/pod_field_text.h"
 #include "operator/api/pod_template.h"

@@ -13,12 +13,6 @@
 namespace attune::api {
 namespace {
 
-std::string Joined(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
 std::string RangeText(const PolicyField& field) {
   std::string text = field.type == PolicyFieldType::kInteger ? "a whole number" : "a number";
   if (field.minimum) text += (field.maximum ? " from " : " of at least ") + std::to_string(*field.minimum);
@@ -26,9 +20,9 @@ std::string RangeText(const PolicyField& field) {
   return text;
 }
 
-class Parser {
+class PolicyParser {
  public:
-  explicit Parser(ParsedPolicy& parsed) : parsed_(parsed) {}
+  explicit PolicyParser(ParsedPolicy& parsed) : parsed_(parsed) {}
 
   void Members(const PolicyField& object, const Json& value) {
     std::vector<const PolicyField*> children = PolicyChildrenOf(object.path);
@@ -52,7 +46,7 @@ class Parser {
     for (const auto& [name, member] : value.items()) {
       if (std::ranges::find(names, name) != names.end()) continue;
       const auto nearest = NearestName(name, names);
-      parsed_.problems.push_back(NameProblem(path + "." + name, nearest, Joined(names)));
+      parsed_.problems.push_back(NameProblem(path + "." + name, nearest, JoinNames(names)));
     }
   }
 
@@ -118,12 +112,12 @@ class Parser {
       return true;
     const auto nearest =
         value.is_string() ? NearestName(value.get_ref<const std::string&>(), choices) : std::optional<std::string>();
-    Problem(path, value, (nearest ? *nearest + " (nearest); all: " : "") + Joined(choices));
+    Problem(path, value, (nearest ? *nearest + " (nearest); all: " : "") + JoinNames(choices));
     return false;
   }
 
   void Choices(const PolicyField& field, const Json& value) {
-    if (!value.is_array()) return Problem(field.path, value, "a list out of " + Joined(field.choices));
+    if (!value.is_array()) return Problem(field.path, value, "a list out of " + JoinNames(field.choices));
     Json right = Json::array();
     for (size_t i = 0; i < value.size(); ++i) {
       if (IsChoice(field.path + "[" + std::to_string(i) + "]", value[i], field.choices)) right.push_back(value[i]);
@@ -166,7 +160,7 @@ class Parser {
 
   bool HasMembers(const std::string& path, const Json& value, const std::vector<std::string>& names, size_t needed) {
     if (!value.is_object()) {
-      Problem(path, value, "a mapping with " + Joined(names));
+      Problem(path, value, "a mapping with " + JoinNames(names));
       return false;
     }
     CheckNames(path, value, names);
@@ -268,7 +262,7 @@ ParsedPolicy ParsePolicy(const Json& object) {
     problems.push_back({"metadata.name", FoundText(policy.name),
                         "lower-case letters, digits, '-' and '.', beginning and ending with a letter or digit"});
   }
-  Parser parser(parsed);
+  PolicyParser parser(parsed);
   const Json spec = object.value("spec", Json());
   if (spec.is_object()) {
     parser.Members(PolicyFieldAt("spec"), spec);
@@ -283,13 +277,13 @@ ParsedPolicy ParsePolicy(const Json& object) {
   ParsedPolicy written;  // only this system writes a status: what does not fit is left at its default
   written.policy = policy;
   const Json status = object.value("status", Json());
-  if (status.is_object()) Parser(written).Members(PolicyFieldAt("status"), status);
+  if (status.is_object()) PolicyParser(written).Members(PolicyFieldAt("status"), status);
   policy.status = written.policy.status;
   return parsed;
 }
 
 AllowedInPolicy AllowedAt(const std::string& path) {
-  if (path.starts_with("spec.windows[") && path.ends_with("].mode")) return {Joined(ModeNames()), ModeNames()};
+  if (path.starts_with("spec.windows[") && path.ends_with("].mode")) return {JoinNames(ModeNames()), ModeNames()};
   const auto at = std::ranges::find(PolicyFields(), path.substr(0, path.find('[')), &PolicyField::path);
   if (at == PolicyFields().end()) return {};
   switch (at->type) {
@@ -300,7 +294,7 @@ AllowedInPolicy AllowedAt(const std::string& path) {
       return {"true or false", {}};
     case PolicyFieldType::kChoice:
     case PolicyFieldType::kChoices:
-      return {Joined(at->choices), at->choices};
+      return {JoinNames(at->choices), at->choices};
     default:
       return {};
   }

@@ -1,4 +1,5 @@
 // Both CustomResourceDefinitions, from the table of fields.
+#include "operator/api/crd.h"
 #include "operator/api/policy/policy_fields.h"
 #include "operator/api/policy/schedule.h"
 
@@ -117,10 +118,6 @@ Json SchemaOf(const PolicyField& field, bool of_cluster) {
   return schema;
 }
 
-Json Column(const char* name, const char* path, const char* type) {
-  return {{"name", name}, {"jsonPath", path}, {"type", type}};
-}
-
 Json CrdOf(const kube::ResourceType& type, const char* singular, const char* short_name, const char* description) {
   const bool of_cluster = !type.namespaced;
   const Json root = {{"type", "object"},
@@ -139,8 +136,8 @@ Json CrdOf(const kube::ResourceType& type, const char* singular, const char* sho
       {"schema", {{"openAPIV3Schema", root}}},
       {"subresources", {{"status", Json::object()}}},
       {"additionalPrinterColumns",
-       {Column("Jobs", ".status.jobs", "integer"), Column("Conflicts", ".status.conflicts", "integer"),
-        Column("Message", ".status.message", "string"), Column("Age", ".metadata.creationTimestamp", "date")}}};
+       {CrdColumn("Jobs", ".status.jobs", "integer"), CrdColumn("Conflicts", ".status.conflicts", "integer"),
+        CrdColumn("Message", ".status.message", "string"), CrdColumn("Age", ".metadata.creationTimestamp", "date")}}};
   return {{"apiVersion", "apiextensions.k8s.io/v1"},
           {"kind", "CustomResourceDefinition"},
           {"metadata", {{"name", type.plural + "." + type.group}}},

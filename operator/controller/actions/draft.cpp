@@ -8,7 +8,8 @@
 namespace attune::controller {
 namespace {
 
-constexpr size_t kNoteBytesMax = 960;  // the API's limit of an Event's note is 1 KiB; the executor may add a few words
+// The API's limit of an Event's note is 1 KiB; the executor may add a few words.
+constexpr size_t kPlannedNoteBytesMax = 960;
 
 }  // namespace
 
@@ -85,11 +86,11 @@ Draft::Needs Draft::ForceDelete(const ObservedPod& pod, std::string reason) {
 }
 
 void Draft::Normal(const char* event_reason, const char* action, std::string_view note, Needs needs) {
-  Add(Urgency::kEvent, EmitEvent{false, event_reason, action, FitText(note, kNoteBytesMax)}, std::move(needs));
+  Add(Urgency::kEvent, EmitEvent{false, event_reason, action, FitText(note, kPlannedNoteBytesMax)}, std::move(needs));
 }
 
 void Draft::Warn(const char* event_reason, const char* action, std::string_view note, Needs needs) {
-  Add(Urgency::kEvent, EmitEvent{true, event_reason, action, FitText(note, kNoteBytesMax)}, std::move(needs));
+  Add(Urgency::kEvent, EmitEvent{true, event_reason, action, FitText(note, kPlannedNoteBytesMax)}, std::move(needs));
 }
 
 Draft::Ref Draft::Status(api::TrainingJobStatus status, std::string reason) {

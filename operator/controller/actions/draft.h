@@ -9,6 +9,7 @@
 // Where one act must not happen without another, it says so: it names the other one in `needs`, and is put after it.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,10 +17,16 @@
 #include <utility>
 #include <vector>
 
+#include "base/time_source.h"
 #include "operator/controller/actions/action.h"
 #include "operator/controller/observe/observed.h"
 
 namespace attune::controller {
+
+// Delays of Draft::Requeue: for the next step of an act in flight, which takes seconds, and for what takes longer or goes
+// by the clock of another machine.
+inline constexpr Duration kLookAgain = std::chrono::seconds(1);
+inline constexpr Duration kLookLater = std::chrono::seconds(10);
 
 class Draft {
  public:

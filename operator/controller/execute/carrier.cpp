@@ -20,11 +20,6 @@ constexpr size_t kDirectivesRemembered = 256;
 constexpr char kSettingsManager[] = "attune-operator-settings";  // of status.settings, and of nothing else
 constexpr kube::CallOptions kCall{.timeout = Carrier::kCallTimeout};
 
-bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
-
-// Another object of that name and another uid: what was meant is gone.
-bool IsReplaced(const Status& status) { return status.code() == StatusCode::kAborted; }
-
 }  // namespace
 
 void Carrier::TakeJob(Json written) {

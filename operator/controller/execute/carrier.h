@@ -19,6 +19,11 @@
 
 namespace attune::controller {
 
+// What the API server answered of the object that a call was about.
+inline bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
+// Another object of that name and another uid: what was meant is gone.
+inline bool IsReplaced(const Status& status) { return status.code() == StatusCode::kAborted; }
+
 // What was done for one job in this process' life.
 struct Done {
   std::optional<MonotonicTime> status_written_at;

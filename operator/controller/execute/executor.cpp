@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "base/os/random_seed.h"
 #include "base/pause_watch.h"
+#include "operator/controller/execute/carrier.h"
 #include "operator/controller/plan.h"
 
 namespace attune::controller {
@@ -18,11 +19,6 @@ using kube::Json;
 // Between two ticks of a process that runs, and how late one may come.
 constexpr Duration kTickEvery = std::chrono::seconds(1), kTickLate = std::chrono::seconds(2);
 constexpr Duration kCacheLag = std::chrono::seconds(1);  // a change in the cache wakes the job earlier
-
-bool IsGone(const Status& status) { return status.code() == StatusCode::kNotFound; }
-
-// Another object of that name and another uid: what was meant is gone.
-bool IsReplaced(const Status& status) { return status.code() == StatusCode::kAborted; }
 
 }  // namespace
 

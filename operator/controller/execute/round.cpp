@@ -19,7 +19,7 @@ namespace {
 constexpr Duration kRoundMax = std::chrono::seconds(5);
 constexpr Duration kReadAgainAfter = std::chrono::seconds(1);
 constexpr Duration kMoreToDo = std::chrono::milliseconds(10);
-constexpr size_t kNoteBytesMax = 1000;  // the API's limit of an Event's note is 1 KiB
+constexpr size_t kFailureNoteBytesMax = 1000;  // the API's limit of an Event's note is 1 KiB
 
 // No call to the API server.
 bool IsImmediate(const Action& action) {
@@ -112,7 +112,7 @@ void Round::ReportFailures() {
     tools_.events.Record(job_object_, {.type = kube::EventType::kWarning,
                                        .reason = act.reason,
                                        .action = "Reconcile",
-                                       .note = FitText(act.message, kNoteBytesMax)});
+                                       .note = FitText(act.message, kFailureNoteBytesMax)});
     LookAgainIn(kMoreToDo);
   }
 }

@@ -11,9 +11,6 @@
 namespace attune::controller {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::seconds(1);
-constexpr Duration kLookLater = std::chrono::seconds(10);
-
 bool IsOurs(const Observed& observed, const ObservedPod& pod) {
   return IsServerOf(observed, pod) || IsWorkerOf(observed, pod);
 }

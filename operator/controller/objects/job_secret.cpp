@@ -1,7 +1,5 @@
 #include "operator/controller/objects/job_secret.h"
 
-#include <algorithm>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "base/os/random_seed.h"
@@ -10,11 +8,6 @@
 
 namespace attune::controller {
 namespace {
-
-bool HasPods(const Observed& observed) {
-  return std::ranges::any_of(observed.pods,
-                             [&](const ObservedPod& pod) { return pod.index >= 0 && pod.job_uid == observed.job.uid; });
-}
 
 bool IsMadeHere(const api::TrainingJob& job) { return job.spec.security.token_secret.empty(); }
 

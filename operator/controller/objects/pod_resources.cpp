@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/controller/objects/json_fields.h"
 #include "operator/kube/quantity.h"
 
 namespace attune::controller {
 namespace {
 
 using kube::Json;
-
-Json& Object(Json& object, const char* key) {
-  if (!object[key].is_object()) object[key] = Json::object();
-  return object[key];
-}
 
 // Requests that the servers' built-in container has where neither its template nor the spec says anything.
 constexpr char kServerCpu[] = "100m", kServerMemory[] = "128Mi";
@@ -29,8 +25,8 @@ std::optional<int64_t> TargetOf(const api::ResourceTarget& wanted, const Resourc
 using FormatAmount = std::string (*)(int64_t);
 
 void Write(Json& resources, const char* name, const ResourceFigures& figures, FormatAmount format) {
-  Object(resources, "requests").erase(name);
-  Object(resources, "limits").erase(name);
+  ObjectIn(resources, "requests").erase(name);
+  ObjectIn(resources, "limits").erase(name);
   if (figures.request) resources["requests"][name] = format(*figures.request);
   if (figures.limit) resources["limits"][name] = format(*figures.limit);
   for (const char* kind : {"requests", "limits"}) {
@@ -146,10 +142,10 @@ void SetResources(Json& container, const api::TrainingJob& job, RoleName role) {
     container["resources"] = {{"requests", {{"cpu", kServerCpu}, {"memory", kServerMemory}}}};
   }
   if (wanted.cpu) {
-    Write(Object(container, "resources"), "cpu", FiguresOfNewPod(stated.cpu, wanted.cpu), kube::FormatMillicores);
+    Write(ObjectIn(container, "resources"), "cpu", FiguresOfNewPod(stated.cpu, wanted.cpu), kube::FormatMillicores);
   }
   if (wanted.memory) {
-    Write(Object(container, "resources"), "memory", FiguresOfNewPod(stated.memory, wanted.memory),
+    Write(ObjectIn(container, "resources"), "memory", FiguresOfNewPod(stated.memory, wanted.memory),
           kube::FormatByteCount);
   }
   if (kube::At(container, {"resizePolicy"}).is_array()) return;

@@ -1,6 +1,7 @@
 #include "operator/controller/objects/pods.h"
 
 #include "operator/controller/objects/job_secret.h"
+#include "operator/controller/objects/json_fields.h"
 #include "operator/controller/objects/placement_preference.h"
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/objects/server_arguments.h"
@@ -29,16 +30,6 @@ void Default(Json& object, const char* key, Json value) {
   if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
 }
 
-// Makes sure `object[key]` is an array (or object) and returns it.
-Json& Array(Json& object, const char* key) {
-  if (!object[key].is_array()) object[key] = Json::array();
-  return object[key];
-}
-Json& Object(Json& object, const char* key) {
-  if (!object[key].is_object()) object[key] = Json::object();
-  return object[key];
-}
-
 // Adds to a named list, replacing what has the same name.
 void Put(Json& list, const char* name_field, Json item) {
   for (Json& present : list) {
@@ -57,7 +48,7 @@ Json Variable(const char* name, std::string value) { return {{"name", name}, {"v
 
 // Who this container is and where it finds the others (proto/contract.h).
 void AddEnvironment(Json& container, const TrainingJob& job, RoleName role, int32_t index) {
-  Json& env = Array(container, "env");
+  Json& env = ArrayIn(container, "env");
   Put(env, "name", Variable(contract::kEnvJob, job.name));
   Put(env, "name", Variable(contract::kEnvNamespace, job.name_space));
   Put(env, "name", Variable(contract::kEnvJobUid, job.uid));
@@ -75,40 +66,40 @@ void AddEnvironment(Json& container, const TrainingJob& job, RoleName role, int3
 
 void AddTerminationLog(Json& container) {
   Default(container, "terminationMessagePath", contract::kTerminationLogPath);
-  Put(Array(container, "env"), "name",
+  Put(ArrayIn(container, "env"), "name",
       Variable(contract::kEnvTerminationLog, std::string(kube::StringAt(container, {"terminationMessagePath"}))));
 }
 
 void AddMount(Json& container, const char* volume, const char* path) {
-  Put(Array(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}});
+  Put(ArrayIn(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}});
 }
 
 // Who may talk to this process, and in what. Only the role's own container is given them.
 void AddSecurity(Json& container, const TrainingJob& job) {
   const auto mount = [&](const char* volume, const char* path) {
-    Put(Array(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}, {"readOnly", true}});
+    Put(ArrayIn(container, "volumeMounts"), "name", {{"name", volume}, {"mountPath", path}, {"readOnly", true}});
   };
   if (!job.spec.security.tls_secret.empty()) {
     mount(kVolumeTls, contract::kTlsDirectoryPath);
-    Put(Array(container, "env"), "name", Variable(contract::kEnvTlsDirectory, contract::kTlsDirectoryPath));
+    Put(ArrayIn(container, "env"), "name", Variable(contract::kEnvTlsDirectory, contract::kTlsDirectoryPath));
   }
   if (!TokenSecret(job).empty()) {
     mount(kVolumeJobToken, contract::kJobTokenDirectory);
-    Put(Array(container, "env"), "name",
+    Put(ArrayIn(container, "env"), "name",
         Variable(contract::kEnvJobTokenFile,
                  std::string(contract::kJobTokenDirectory) + "/" + contract::kJobTokenFile));
   }
   if (const int64_t attempt = AttemptOf(job.status); attempt > 0) {
-    Put(Array(container, "env"), "name", Variable(contract::kEnvAttempt, std::to_string(attempt)));
+    Put(ArrayIn(container, "env"), "name", Variable(contract::kEnvAttempt, std::to_string(attempt)));
   }
   if (job.spec.security.transport == api::Transport::kEncrypted) {
-    Put(Array(container, "env"), "name", Variable(contract::kEnvTransport, contract::kTransportEncrypted));
+    Put(ArrayIn(container, "env"), "name", Variable(contract::kEnvTransport, contract::kTransportEncrypted));
   }
 }
 
 // PodSecurity "restricted" for a container, where the user did not decide.
 void Restrict(Json& container) {
-  Json& security = Object(container, "securityContext");
+  Json& security = ObjectIn(container, "securityContext");
   Default(security, "allowPrivilegeEscalation", false);
   Default(security, "capabilities", {{"drop", Json::array({"ALL"})}});
 }
@@ -116,7 +107,7 @@ void Restrict(Json& container) {
 // The same for containers of our own images, which also do without a writable root.
 void RestrictOwn(Json& container) {
   Restrict(container);
-  Json& security = Object(container, "securityContext");
+  Json& security = ObjectIn(container, "securityContext");
   Default(security, "readOnlyRootFilesystem", true);
   Default(security, "runAsNonRoot", true);
   Default(security, "runAsUser", kUnprivilegedUser);
@@ -145,7 +136,7 @@ Json Sidecar(const TrainingJob& job, RoleName role, int32_t index, const PlanOpt
 }
 
 void AddVolumes(Json& spec, const TrainingJob& job, const PlanOptions& options, bool temporary) {
-  Json& volumes = Array(spec, "volumes");
+  Json& volumes = ArrayIn(spec, "volumes");
   Put(volumes, "name", {{"name", kVolumeRun}, {"emptyDir", Json::object()}});
   const std::string& claim = job.spec.model.claim.empty() ? options.default_model_claim : job.spec.model.claim;
   Json model = {{"name", kVolumeModel}};
@@ -170,7 +161,7 @@ void AddVolumes(Json& spec, const TrainingJob& job, const PlanOptions& options, 
 
 // The role's container in the template; added when the template has none (validation asks for it where it is needed).
 Json& FindOrAddContainer(Json& spec, RoleName role) {
-  Json& containers = Array(spec, "containers");
+  Json& containers = ArrayIn(spec, "containers");
   for (Json& container : containers) {
     if (container.is_object() && container.value("name", "") == ToString(role)) return container;
   }
@@ -183,7 +174,7 @@ void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int3
   Default(container, "image", options.server_image);
   Default(container, "imagePullPolicy", options.image_pull_policy);
   Default(container, "command", Json::array({"attune-server"}));
-  Json& arguments = Array(container, "args");
+  Json& arguments = ArrayIn(container, "args");
   for (Json& argument : ServerArguments(job, index, servers)) arguments.push_back(std::move(argument));
   Default(container, "ports",
           Json::array({{{"name", "data"}, {"containerPort", contract::kDataPort}},
@@ -200,7 +191,7 @@ void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int3
 // for it.
 void AddTolerations(Json& spec) {
   constexpr int kSeconds = 60;
-  Json& tolerations = Array(spec, "tolerations");
+  Json& tolerations = ArrayIn(spec, "tolerations");
   for (const char* taint : {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}) {
     Json toleration = {
         {"key", taint}, {"operator", "Exists"}, {"effect", "NoExecute"}, {"tolerationSeconds", kSeconds}};
@@ -214,7 +205,7 @@ void AddTolerations(Json& spec) {
 // What the registry of our images asks for; a template's own Secrets stay.
 void AddPullSecrets(Json& spec, const std::vector<std::string>& secrets) {
   if (secrets.empty()) return;
-  Json& stated = Array(spec, "imagePullSecrets");
+  Json& stated = ArrayIn(spec, "imagePullSecrets");
   for (const std::string& secret : secrets) Put(stated, "name", {{"name", secret}});
 }
 
@@ -226,7 +217,7 @@ void CompletePodSpec(Json& spec, const TrainingJob& job, RoleName role, const st
   Default(spec, "automountServiceAccountToken", false);
   Default(spec, "enableServiceLinks", false);
   Default(spec, "terminationGracePeriodSeconds", role == RoleName::kWorker ? job.spec.run_policy.drain_seconds : 10);
-  Json& security = Object(spec, "securityContext");
+  Json& security = ObjectIn(spec, "securityContext");
   Default(security, "runAsNonRoot", true);
   Default(security, "seccompProfile", {{"type", "RuntimeDefault"}});
   // Server, sidecar and worker may run as different users; the volumes are their common ground.
@@ -285,7 +276,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);
   AddTerminationLog(container);
   for (Json& each : spec["containers"]) Restrict(each);
-  Json& init = Array(spec, "initContainers");
+  Json& init = ArrayIn(spec, "initContainers");
   for (Json& each : init) Restrict(each);
   // First, so that a user's own init containers do not delay it and reports flow from the start.
   init.insert(init.begin(), Sidecar(job, role, index, options));

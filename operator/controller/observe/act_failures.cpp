@@ -12,7 +12,7 @@ namespace attune::controller {
 namespace {
 
 constexpr char kNameTakenUrl[] = "attune.dev/name-taken";
-constexpr size_t kWhyBytesMax = 600;
+constexpr size_t kFailureWhyBytesMax = 600;
 constexpr kube::BackoffOptions kBackoff{.first = ActFailures::kFirstDelay, .max = ActFailures::kDelayMax};
 
 bool OftenPassesByItself(const Status& status) {
@@ -83,7 +83,7 @@ Duration ActFailures::OnFailure(const std::string& kind, const std::string& iden
   const bool known = entry.blocked && entry.blocked->reason == advice.reason;
   if (!known && (!OftenPassesByItself(status) || entry.failures >= kLasting)) {
     entry.blocked =
-        BlockedAct{identity, advice.reason, FitText(Message(status), kWhyBytesMax) + ": " + advice.what_to_do};
+        BlockedAct{identity, advice.reason, FitText(Message(status), kFailureWhyBytesMax) + ": " + advice.what_to_do};
     entry.reported = advice.of_kind && std::ranges::any_of(failed_, [&](const auto& other) {
                        const Entry& known_one = other.second;
                        return &known_one != &entry && known_one.kind == kind && known_one.blocked &&

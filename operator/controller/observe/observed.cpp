@@ -215,4 +215,12 @@ bool IsWorkerOf(const Observed& observed, const ObservedPod& pod) {
   return pod.role == RoleName::kWorker && pod.index >= 0 && pod.job_uid == observed.job.uid;
 }
 
+bool IsOfJob(const Observed& observed, const ObservedPod& pod) {
+  return pod.index >= 0 && pod.job_uid == observed.job.uid;
+}
+
+bool HasPods(const Observed& observed) {
+  return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOfJob(observed, pod); });
+}
+
 }  // namespace attune::controller

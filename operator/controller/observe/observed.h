@@ -134,6 +134,8 @@ struct Observed {
 // A pod of this job, not of an earlier one of its name, nor one that another user has labeled.
 bool IsServerOf(const Observed& observed, const ObservedPod& pod);
 bool IsWorkerOf(const Observed& observed, const ObservedPod& pod);
+bool IsOfJob(const Observed& observed, const ObservedPod& pod);  // of either role
+bool HasPods(const Observed& observed);                          // any of this job
 
 struct Now {
   MonotonicTime monotonic;

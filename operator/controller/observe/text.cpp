@@ -1,5 +1,8 @@
 #include "operator/controller/observe/text.h"
 
+#include <array>
+#include <cstdio>
+
 namespace attune::controller {
 
 std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max) {
@@ -19,6 +22,12 @@ std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max)
 
 std::string Counted(int64_t count, std::string_view thing) {
   return std::to_string(count) + " " + std::string(thing) + (count == 1 ? "" : "s");
+}
+
+std::string Figure(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g", value);
+  return text.data();
 }
 
 std::string Times(int64_t count) {

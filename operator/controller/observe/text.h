@@ -13,6 +13,8 @@ namespace attune::controller {
 std::string LastLines(std::string_view text, size_t lines_max, size_t bytes_max);
 // "1 server", "2 servers", "0 servers".
 std::string Counted(int64_t count, std::string_view thing);
+// Three significant digits: "0.123", "1.5", "1.23e+03".
+std::string Figure(double value);
 // "once", "twice", "3 times".
 std::string Times(int64_t count);
 

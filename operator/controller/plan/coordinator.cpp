@@ -10,7 +10,6 @@
 namespace attune::controller {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::seconds(1);
 constexpr Duration kLookSoon = std::chrono::milliseconds(250);  // training stands meanwhile
 constexpr int64_t kFirstTerm = 1;     // of the coordinator that a job begins with; one appointed later must be above it
 constexpr uint32_t kRefusalsMax = 3;  // of a member that was appointed, while another server could be

@@ -3,9 +3,13 @@
 // a coordinator may be the one that is cut off. Nothing is removed on one sign.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/time_source.h"
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/options.h"
 
@@ -28,6 +32,9 @@ struct Signs {
   bool is_hung() const { return (expelled && silent) || astray || stalls; }
   bool any() const { return node_lost || expelled; }
 };
+
+// Of the end of a process that is_hung: it will hardly use more time.
+inline constexpr int64_t kGraceOfHungSeconds = 5;
 
 // Of a pod of this job that has started.
 Signs SignsOf(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now);
@@ -67,6 +74,8 @@ bool IsDeclaredLost(const Observed& observed, const ObservedPod& pod);
 // Of the newest map that this server has said to have; 0: nothing was said.
 uint64_t MapVersionOf(const Observed& observed, const ObservedPod& pod);
 
+// A report that is older says how it was, not how it is.
+inline constexpr Duration kReportAgeMax = std::chrono::seconds(5);
 // Nothing has come from its process for so long, although it ran and this operator listened.
 bool IsUnheardFor(const Observed& observed, const ObservedPod& pod, Duration time, Now now);
 // When its last report arrived; nullopt: never, or so soon after this operator began to listen that it may have waited

@@ -15,10 +15,6 @@
 namespace attune::controller {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::seconds(1);
-constexpr Duration kLookLater = std::chrono::seconds(10);  // clocks of two machines may differ
-constexpr int64_t kGraceOfHungSeconds = 5;                 // what hangs will hardly use more
-
 class ServerPlanner {
  public:
   ServerPlanner(const Observed& observed, const ServersView& servers, const CoordinatorView& coordinator,

@@ -21,7 +21,7 @@ bool IsToWork(const Observed& observed, const ObservedPod& pod) {
 bool HasReported(const telemetry::PodSample* sample) { return sample != nullptr && sample->window.sequence() > 0; }
 
 // Of one that has reported before: another one may be reading its data still.
-bool IsSilent(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
+bool HasGoneSilent(const Observed& observed, const ObservedPod& pod, const PlanOptions& options, Now now) {
   return HasReported(SampleOf(observed, pod)) && IsUnheardFor(observed, pod, options.standstill_after, now);
 }
 
@@ -93,7 +93,7 @@ Standstill StandstillOf(const Observed& observed, const PlanOptions& options, No
   for (const ObservedPod& pod : observed.pods) {
     if (!IsToWork(observed, pod)) continue;
     any_heard = any_heard || IsHeard(observed, pod, options, now);
-    if (IsSilent(observed, pod, options, now)) standstill.silent.push_back(&pod);
+    if (HasGoneSilent(observed, pod, options, now)) standstill.silent.push_back(&pod);
   }
   if (!any_heard) return {};
   if (!IsTraining(observed)) return standstill;

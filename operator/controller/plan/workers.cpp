@@ -16,10 +16,7 @@
 namespace attune::controller {
 namespace {
 
-constexpr Duration kLookAgain = std::chrono::seconds(1);
-constexpr Duration kLookLater = std::chrono::seconds(10);  // clocks of two machines may differ
-constexpr int64_t kGraceAfterDeadlineSeconds = 5;          // a worker that let its deadline pass had its time
-constexpr int64_t kGraceOfHungSeconds = 5;                 // what hangs will hardly use more
+constexpr int64_t kGraceAfterDeadlineSeconds = 5;  // a worker that let its deadline pass had its time
 
 std::string InSeconds(Duration delay) { return std::to_string(static_cast<int64_t>(std::ceil(Seconds(delay)))) + " s"; }
 

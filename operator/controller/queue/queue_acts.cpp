@@ -1,7 +1,7 @@
 #include "operator/controller/queue/queue_acts.h"
 
-#include <algorithm>
 #include <string>
+#include <utility>
 
 #include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/queue/workload.h"
@@ -11,10 +11,6 @@ namespace attune::controller {
 namespace {
 
 constexpr Duration kLookForKueue = std::chrono::seconds(10);
-
-bool HasPods(const Observed& observed) {
-  return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOfJob(observed, pod); });
-}
 
 void Patch(const ObservedWorkload& workload, kube::Json patch, std::string reason, Draft& draft) {
   draft.Create(PatchWorkload{workload.name, std::move(patch), std::move(reason)});

@@ -15,7 +15,7 @@ namespace {
 using kube::Json;
 
 constexpr char kPodsReady[] = "PodsReady", kWaitForStart[] = "WaitForStart", kWaitForRecovery[] = "WaitForRecovery";
-constexpr size_t kMessageBytesMax = 1024;  // of a condition, in Kueue's schema 32 KiB
+constexpr size_t kWorkloadMessageBytesMax = 1024;  // of a condition, in Kueue's schema 32 KiB
 
 // What Kueue and its admission checks decide from; no variable, no volume, no command.
 Json TemplateOf(const Json& pod) {
@@ -63,7 +63,7 @@ void Set(Json& conditions, const ObservedWorkload& workload, const char* type, b
   Json next = {{"type", type},
                {"status", value ? "True" : "False"},
                {"reason", reason},
-               {"message", FitText(message, kMessageBytesMax)},
+               {"message", FitText(message, kWorkloadMessageBytesMax)},
                {"observedGeneration", workload.generation},
                {"lastTransitionTime", ToRfc3339(now)}};
   for (Json& present : conditions) {

@@ -27,7 +27,7 @@ namespace {
 
 using api::TrainingJobStatus;
 
-constexpr size_t kMessageBytesMax = 4096;
+constexpr size_t kConditionMessageBytesMax = 4096;
 
 void SetMetricsAvailable(const Observed& observed, const PlanOptions& options, TrainingJobStatus& status, Now now) {
   const int64_t generation = observed.job.generation;
@@ -256,7 +256,7 @@ void Set(TrainingJobStatus& status, const char* type, const char* value, std::st
   const bool same_story = found->status == value && found->reason == reason && reason == kReasonImage;
   found->status = value;
   found->reason = std::move(reason);
-  if (!same_story) found->message = FitText(message, kMessageBytesMax);
+  if (!same_story) found->message = FitText(message, kConditionMessageBytesMax);
   found->observed_generation = generation;
 }
 

@@ -15,8 +15,6 @@ namespace {
 
 using api::SuspensionStatus;
 
-constexpr Duration kLookAgain = std::chrono::seconds(1);
-
 // What the next attempt must not take for its own. Failures so far, the progress and the checkpoints are the job's.
 void BeginNextAttempt(const Observed& observed, api::TrainingJobStatus& status, Now now) {
   SuspensionStatus& record = *status.suspension;
@@ -105,7 +103,7 @@ api::TrainingJobStatus BuildSuspendedStatus(const Observed& observed, Now now, D
   status.observed_generation = observed.job.generation;
   std::erase_if(status.conditions,
                 [](const auto& condition) { return condition.type == api::kFailed; });  // of a manifest since repaired
-  const bool any = std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return IsOfJob(observed, pod); });
+  const bool any = HasPods(observed);
   if (any) {
     if (status.start_time.empty()) status.start_time = ToRfc3339(now.wall);  // it has had processes
     record.message = Waiting(observed);

@@ -9,9 +9,6 @@
 namespace attune::controller {
 namespace {
 
-// A report that is older says how it was.
-constexpr Duration kFresh = std::chrono::seconds(5);
-
 double Hundredths(double value) { return std::round(100 * value) / 100; }
 
 // Whole MiB: what changes with every page would be of no use.
@@ -35,7 +32,7 @@ std::optional<api::RoleUsage> UsageOf(const Observed& observed, RoleName role, N
   int pods = 0, limited = 0;
   for (const ObservedPod& pod : observed.pods) {
     const bool ours = role == RoleName::kServer ? IsServerOf(observed, pod) : IsWorkerOf(observed, pod);
-    if (!ours || !IsAlive(pod) || IsUnheardFor(observed, pod, kFresh, now)) continue;
+    if (!ours || !IsAlive(pod) || IsUnheardFor(observed, pod, kReportAgeMax, now)) continue;
     const telemetry::PodSample* sample = ReportOf(observed, pod);
     if (sample == nullptr || sample->usage.window_seconds() <= 0) continue;
     const v1::ProcessUsage& own = sample->usage;

@@ -1,11 +1,10 @@
 #include "operator/controller/tuning/finding_actions.h"
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "operator/controller/objects/pod_resources.h"
+#include "operator/controller/observe/text.h"
 
 namespace attune::controller {
 namespace {
@@ -15,12 +14,6 @@ using kube::Json;
 bool Acts(const api::Tuning& tuning, api::FindingPolicy policy, bool by_mode) {
   if (tuning.paused || tuning.mode == api::TuningMode::kOff) return false;
   return policy == api::FindingPolicy::kByMode ? by_mode : policy == api::FindingPolicy::kAct;
-}
-
-std::string Figure(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g", value);
-  return text.data();
 }
 
 // By what they report, more CPU or more servers would not help.

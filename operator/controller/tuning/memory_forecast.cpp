@@ -6,7 +6,7 @@
 namespace attune::controller {
 namespace {
 
-double Median(std::vector<double>& values) {
+double UpperMedian(std::vector<double>& values) {
   if (values.empty()) return 0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
@@ -71,7 +71,7 @@ double MemoryForecast::LeastJump(const Trace& trace) {
   for (size_t i = 1; i < trace.readings.size(); ++i) {
     changes.push_back(std::abs(trace.readings[i].used - trace.readings[i - 1].used));
   }
-  return std::max(kJump * static_cast<double>(trace.now.limit), kUsual * Median(changes));
+  return std::max(kJump * static_cast<double>(trace.now.limit), kUsual * UpperMedian(changes));
 }
 
 double MemoryForecast::SteadySlope(const Trace& trace) {
@@ -90,7 +90,7 @@ double MemoryForecast::SteadySlope(const Trace& trace) {
         if (time > 0) slopes.push_back((readings[j].used - readings[i].used) / time);
       }
     }
-    return Median(slopes);
+    return UpperMedian(slopes);
   };
   // Leaving out one of two changes that cancel each other would make growth of noise.
   const auto slope = [&](size_t count) {

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "operator/controller/objects/pod_resources.h"
+#include "operator/controller/observe/text.h"
 
 namespace attune::controller {
 namespace {
@@ -16,12 +16,6 @@ using kube::Json;
 constexpr std::array kRoles{RoleName::kServer, RoleName::kWorker};
 
 std::string Plural(RoleName role) { return std::string(ToString(role)) + "s"; }
-
-std::string Figure(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.3g", value);
-  return text.data();
-}
 
 int64_t RoundUp(double bytes) {
   const auto steps = static_cast<int64_t>(bytes / static_cast<double>(MemoryReclaim::kStep)) + 1;

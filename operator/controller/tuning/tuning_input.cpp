@@ -8,6 +8,7 @@
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/directives.h"
+#include "operator/controller/plan/evidence.h"
 #include "operator/controller/plan/requests.h"
 #include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/suspension/suspension.h"
@@ -18,10 +19,8 @@
 namespace attune::controller {
 namespace {
 
-constexpr Duration kFresh = std::chrono::seconds(5);
-
 bool IsFresh(const telemetry::PodSample& pod, Now now) {
-  return pod.connected && pod.window.sequence() > 0 && now.monotonic - pod.reported_at <= kFresh;
+  return pod.connected && pod.window.sequence() > 0 && now.monotonic - pod.reported_at <= kReportAgeMax;
 }
 
 NodeFigures FiguresOf(const telemetry::PodSample& pod) {

@@ -10,7 +10,7 @@ namespace {
 
 // Of one wait of the operating system's. The shortest is for those behind a call whose turn it is and whose thread has
 // not woken up yet.
-constexpr Duration kShortestWait = std::chrono::milliseconds(1), kLongestWait = std::chrono::minutes(1);
+constexpr Duration kShortestTurnWait = std::chrono::milliseconds(1), kLongestTurnWait = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ StatusOr<CallLine::Ticket> CallPacer::Wait(MonotonicTime deadline, std::optional
       changed_.NotifyAll();
       return late;
     }
-    changed_.WaitFor(mutex_, std::clamp<Duration>(turn - now, kShortestWait, kLongestWait));
+    changed_.WaitFor(mutex_, std::clamp<Duration>(turn - now, kShortestTurnWait, kLongestTurnWait));
   }
 }
 

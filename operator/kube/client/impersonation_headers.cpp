@@ -7,7 +7,7 @@ namespace attune::kube {
 namespace {
 
 // RFC 9110, section 5.6.2, without '%', which begins what is escaped.
-bool IsTokenByte(unsigned char c) {
+bool IsHeaderTokenByte(unsigned char c) {
   constexpr std::string_view kMarks = "!#$&'*+-.^_`|~";
   return c < 128 && (std::isalnum(c) != 0 || kMarks.find(static_cast<char>(c)) != std::string_view::npos);
 }
@@ -16,7 +16,7 @@ std::string EscapedKey(std::string_view key) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string escaped;
   for (const unsigned char c : key) {
-    if (IsTokenByte(c)) {
+    if (IsHeaderTokenByte(c)) {
       escaped += static_cast<char>(c);
     } else {
       escaped += '%';

@@ -1,6 +1,7 @@
 // Where an API server is and who its client is: what kubeconfigs and service accounts come to.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -36,6 +37,9 @@ struct CallLimit {
 // jobs of ten pods take ten minutes to start (some thirty calls each). The server's own priority and fairness protects
 // it from more; this bound is for the mistake that repeats calls without end.
 inline constexpr CallLimit kClusterCallLimit{.per_second = 400, .burst = 800};
+
+// The most that a file with a certificate or a key may have.
+inline constexpr uint64_t kCredentialBytesMax = 1 << 20;
 
 struct ClientConfig {
   std::string server;           // https://host:port

@@ -12,7 +12,6 @@ namespace attune::kube {
 namespace {
 
 constexpr uint64_t kKubeconfigBytesMax = 4 << 20;
-constexpr uint64_t kCredentialBytesMax = 1 << 20;
 
 std::string Named(const std::filesystem::path& file) { return "kubeconfig " + file.string(); }
 

@@ -7,7 +7,6 @@
 namespace attune::kube {
 namespace {
 
-constexpr uint64_t kCredentialBytesMax = 1 << 20;
 constexpr char kServiceAccountDirectory[] = "/var/run/secrets/kubernetes.io/serviceaccount";
 // A name in every API server's certificate; the injected IP address is not always one.
 constexpr char kInClusterHost[] = "kubernetes.default.svc";

@@ -8,7 +8,7 @@ namespace attune::kube {
 namespace {
 
 // Bounds a single OS wait, so that a far time cannot overflow the system's clock arithmetic.
-constexpr Duration kLongestWait = std::chrono::minutes(10);
+constexpr Duration kLongestSignalWait = std::chrono::minutes(10);
 
 }  // namespace
 
@@ -46,8 +46,8 @@ void Reflector::Run() {
 
 std::deque<WatchSignal> Reflector::Wait() {
   MonotonicTime now = time_.Now(), wake_at = watcher_.wake_at();
-  Duration wait =
-      wake_at == kNever ? kLongestWait : std::clamp<Duration>(wake_at - now, Duration::zero(), kLongestWait);
+  Duration wait = wake_at == kNever ? kLongestSignalWait
+                                    : std::clamp<Duration>(wake_at - now, Duration::zero(), kLongestSignalWait);
   health_.BeginWait(watcher_.counts(), now + wait);
   std::deque<WatchSignal> signals = signals_.TakeAll(wait);
   health_.EndWait();

@@ -9,7 +9,7 @@ namespace attune::kube {
 namespace {
 
 // The OS wait is cut into pieces of at most this, so that a far deadline cannot overflow the system's clock arithmetic.
-constexpr Duration kLongestWait = std::chrono::hours(1);
+constexpr Duration kLongestKeyWait = std::chrono::hours(1);
 
 }  // namespace
 
@@ -151,7 +151,7 @@ std::optional<ObjectKey> WorkQueue::Get() {
     MonotonicTime now = time_.Now();
     if (std::optional<ObjectKey> key = TakeLocked(now)) return key;
     MonotonicTime next = delays_.NextDue();
-    Duration wait = next == kNever ? kLongestWait : std::min<Duration>(next - now, kLongestWait);
+    Duration wait = next == kNever ? kLongestKeyWait : std::min<Duration>(next - now, kLongestKeyWait);
     changed_.WaitFor(mutex_, wait);
   }
   return std::nullopt;

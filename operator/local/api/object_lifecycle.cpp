@@ -5,6 +5,7 @@
 #include <array>
 
 #include "absl/strings/str_cat.h"
+#include "operator/local/api/rules/copy_field.h"
 #include "operator/local/api/rules/errors.h"
 #include "operator/local/api/rules/field_set.h"
 #include "operator/local/api/rules/identity.h"
@@ -21,14 +22,6 @@ namespace {
 bool HasFinalizers(const Json& object) { return !kube::At(object, {"metadata", "finalizers"}).empty(); }
 
 bool IsNamespace(const KindInfo& info) { return info.type == kube::kNamespaces; }
-
-void CopyField(const Json& from, Json& to, const char* field) {
-  if (from.contains(field)) {
-    to[field] = from[field];
-  } else {
-    to.erase(field);
-  }
-}
 
 // Fields only the server writes, and the part of the object that `subresource` does not reach, stay as they were.
 void KeepServerFields(const KindInfo& info, const Json& old, Json& next, const std::string& subresource) {

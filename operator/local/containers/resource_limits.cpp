@@ -19,7 +19,7 @@
 namespace attune::local {
 namespace {
 
-constexpr std::string_view kPrefix = "attune-";
+constexpr std::string_view kGroupPrefix = "attune-";
 constexpr int64_t kCpuPeriodMicroseconds = 100000;
 // Of whole pods: a fifth of that, unless their share of it would be below the least the kernel takes.
 constexpr int64_t kPodPeriodMicroseconds = 20000, kQuotaMicrosecondsMin = 1000;
@@ -44,8 +44,8 @@ void RemoveLeftovers(const std::filesystem::path& parent) {
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(parent, error)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kPrefix) || name.find('-', kPrefix.size()) == std::string::npos) continue;
-    const pid_t platform = std::atoi(name.c_str() + kPrefix.size());
+    if (!name.starts_with(kGroupPrefix) || name.find('-', kGroupPrefix.size()) == std::string::npos) continue;
+    const pid_t platform = std::atoi(name.c_str() + kGroupPrefix.size());
     if (platform <= 0 || kill(platform, 0) == 0 || errno != ESRCH) continue;
     RemoveLeftovers(entry.path());  // of a pod: the groups of its containers
     rmdir(entry.path().c_str());
@@ -88,7 +88,7 @@ std::filesystem::path MakeOwnGroup(const ControlGroups& groups, const std::strin
   }
 }
 
-std::string GroupName(const std::string& id) { return std::string(kPrefix) + std::to_string(getpid()) + '-' + id; }
+std::string GroupName(const std::string& id) { return std::string(kGroupPrefix) + std::to_string(getpid()) + '-' + id; }
 
 // The least that the kernel takes is a millisecond, as on a cluster.
 int64_t QuotaOf(double cores, int64_t period) {

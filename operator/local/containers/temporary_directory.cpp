@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char kPrefix[] = "attune-run-";
+constexpr char kDirectoryPrefix[] = "attune-run-";
 constexpr char kLock[] = "lock";
 constexpr int kTries = 10;
 
@@ -39,7 +39,7 @@ bool IsStillThere(int file, const fs::path& path) {
 StatusOr<std::unique_ptr<TemporaryDirectory>> TemporaryDirectory::Make(const fs::path& parent) {
   std::string name;
   for (int i = 0; i < kTries; ++i) {
-    name = (parent / (std::string(kPrefix) + "XXXXXX")).string();
+    name = (parent / (std::string(kDirectoryPrefix) + "XXXXXX")).string();
     if (mkdtemp(name.data()) == nullptr) break;
     const fs::path lock = fs::path(name) / kLock;
     FileDescriptor file(open(lock.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
@@ -59,7 +59,7 @@ void RemoveStaleTemporaryDirectories(const fs::path& parent) {
   std::vector<fs::path> found;
   std::error_code error;
   for (fs::directory_iterator entry(parent, error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().filename().string().starts_with(kPrefix)) found.push_back(entry->path());
+    if (entry->path().filename().string().starts_with(kDirectoryPrefix)) found.push_back(entry->path());
   }
   for (const fs::path& directory : found) {
     if (!IsOwnDirectory(directory)) continue;

@@ -18,7 +18,7 @@ constexpr uint32_t kNetworks = 64U << (16 - kHostBits);  // 127.64.0.0 to 127.12
 constexpr uint16_t kGuardPort = 7399;                    // below the ports that pods use
 constexpr int kAttemptsMax = 64;
 
-std::string Text(uint32_t address) {
+std::string AddressText(uint32_t address) {
   return std::to_string(address >> 24) + "." + std::to_string((address >> 16) & 255) + "." +
          std::to_string((address >> 8) & 255) + "." + std::to_string(address & 255);
 }
@@ -48,7 +48,7 @@ StatusOr<std::string> AddressBook::AddressOf(const kube::ObjectKey& pod) {
   const MutexLock lock(mutex_);
   if (const auto found = entries_.find(pod); found != entries_.end()) {
     found->second.mentioned = ++mentions_;
-    return Text(network_ + found->second.host);
+    return AddressText(network_ + found->second.host);
   }
   uint32_t host = next_host_;
   if (host <= kHostMax) {
@@ -67,7 +67,7 @@ StatusOr<std::string> AddressBook::AddressOf(const kube::ObjectKey& pod) {
     entries_.erase(oldest);
   }
   entries_[pod] = {host, false, ++mentions_};
-  return Text(network_ + host);
+  return AddressText(network_ + host);
 }
 
 void AddressBook::SetInUse(const kube::ObjectKey& pod, bool in_use) {

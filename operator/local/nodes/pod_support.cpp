@@ -99,9 +99,9 @@ const Rule* FindRule(std::string_view owner, std::string_view field) {
   return owner == "InitContainer" ? FindRule("Container", field) : nullptr;
 }
 
-class Walk {
+class TemplateWalk {
  public:
-  explicit Walk(PodSupport& support) : support_(support) {}
+  explicit TemplateWalk(PodSupport& support) : support_(support) {}
 
   void Object(std::string_view owner, const Json& value, const std::string& path) {
     if (!value.is_object()) return;
@@ -160,7 +160,7 @@ std::optional<Launch> LaunchBeforehand(const Json& container) {
 
 PodSupport CheckPodSupport(const Json& pod_template, const std::string& path) {
   PodSupport support;
-  Walk(support).Object("Pod", kube::At(pod_template, {"spec"}), path + ".spec");
+  TemplateWalk(support).Object("Pod", kube::At(pod_template, {"spec"}), path + ".spec");
   return support;
 }
 

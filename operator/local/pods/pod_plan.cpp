@@ -10,7 +10,7 @@ using State = ContainerRecord::State;
 
 constexpr std::chrono::minutes kBackoffResetAfter{10};
 constexpr char kStartError[] = "StartError";
-constexpr int kExitNotStarted = 128;  // what containerd reports for a program that is not there
+constexpr int kExitStartError = 128;  // what containerd reports for a program that is not there
 
 RestartPolicy ParsePolicy(std::string_view text) {
   return text == "Never"       ? RestartPolicy::kNever
@@ -234,7 +234,7 @@ void EndUnstarted(PodRecord& pod, size_t container, const std::string& message, 
     if (i != container && !waits_for_it) continue;
     record.state = State::kTerminated;
     record.last =
-        Termination{kExitNotStarted, kStartError,
+        Termination{kExitStartError, kStartError,
                     i == container ? message : "container " + pod.specs[container].name + ": " + message, wall, wall};
   }
 }

@@ -18,7 +18,7 @@ constexpr double kBlindRiskPerCrash = 0.05;  // more for each that this job has 
 constexpr double kWeightMax = 8;             // windows one report may count for
 
 Eigen::Matrix3d Precision(const BayesianLine::Dump& dump) { return Eigen::Matrix3d(dump.precision.data()); }
-Eigen::Vector3d Vector(const BayesianLine::Features& features) { return Eigen::Vector3d(features.data()); }
+Eigen::Vector3d ToVector(const BayesianLine::Features& features) { return Eigen::Vector3d(features.data()); }
 
 double RangeScale(const SearchSpace& space, std::string_view knob, double usual) {
   const auto index = space.KnobIndex(knob);
@@ -59,9 +59,9 @@ void BayesianLine::Absorb(const Features& features, double value, double weight)
 }
 
 void BayesianLine::Predict(const Features& features, double& mean, double& variance) const {
-  const Eigen::Vector3d x = Vector(features);
+  const Eigen::Vector3d x = ToVector(features);
   const Eigen::Vector3d projected = Precision(dump).inverse() * x;  // well conditioned by the prior
-  mean = projected.dot(Vector(dump.moment));
+  mean = projected.dot(ToVector(dump.moment));
   variance = projected.dot(x) + noise_ * noise_;
 }
 

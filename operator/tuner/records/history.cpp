@@ -8,10 +8,10 @@
 namespace attune::tuner {
 namespace {
 
-using Json = nlohmann::json;
+using SortedJson = nlohmann::json;
 
-Json ToJson(const HistoryEntry& entry) {
-  Json speeds = Json::array();
+SortedJson ToJson(const HistoryEntry& entry) {
+  SortedJson speeds = SortedJson::array();
   for (const auto& speed : entry.speeds)
     speeds.push_back({{"setting", speed.setting},
                       {"log_seconds", speed.log_seconds},
@@ -23,12 +23,12 @@ Json ToJson(const HistoryEntry& entry) {
           {"crashed", entry.crashed},       {"best", entry.best}};
 }
 
-HistoryEntry FromJson(const Json& json) {
+HistoryEntry FromJson(const SortedJson& json) {
   HistoryEntry entry;
   entry.signature = json.at("signature").get<std::string>();
   entry.job = json.value("job", "");
   entry.knobs = json.at("knobs").get<std::vector<std::string>>();
-  for (const Json& speed : json.at("speeds")) {
+  for (const SortedJson& speed : json.at("speeds")) {
     if (entry.speeds.size() >= HistoryEntry::kSpeedsMax) break;
     entry.speeds.push_back({speed.at("setting").get<Setting>(), speed.at("log_seconds").get<double>(),
                             speed.at("updates").get<double>(), speed.at("windows").get<double>()});
@@ -77,9 +77,9 @@ std::vector<const HistoryEntry*> JobHistory::Similar(const std::string& signatur
 }
 
 std::string JobHistory::Save() const {
-  Json entries = Json::array();
+  SortedJson entries = SortedJson::array();
   for (const HistoryEntry& entry : entries_) entries.push_back(ToJson(entry));
-  return Json{{"entries", std::move(entries)}}.dump();
+  return SortedJson{{"entries", std::move(entries)}}.dump();
 }
 
 StatusOr<JobHistory> JobHistory::Load(const std::string& text) {
@@ -89,10 +89,10 @@ StatusOr<JobHistory> JobHistory::Load(const std::string& text) {
                                                      "; delete it to start afresh");
   try {
     JobHistory history;
-    const Json json = Json::parse(text);
-    for (const Json& entry : json.at("entries")) history.Add(FromJson(entry));
+    const SortedJson json = SortedJson::parse(text);
+    for (const SortedJson& entry : json.at("entries")) history.Add(FromJson(entry));
     return history;
-  } catch (const Json::exception& error) {
+  } catch (const SortedJson::exception& error) {
     return Error(StatusCode::kInvalidArgument,
                  std::string("the tuner's history is damaged (") + error.what() + "); delete it to start afresh");
   }

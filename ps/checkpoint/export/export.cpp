@@ -10,13 +10,13 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBufferBytes = 1 << 20;
 
-struct Word {
+struct FormatWord {
   ExportFormat format;
   std::string_view word, ending;
 };
-constexpr Word kWords[] = {{ExportFormat::kSafetensors, "safetensors", ".safetensors"},
-                           {ExportFormat::kNpz, "npz", ".npz"},
-                           {ExportFormat::kWord2vecText, "word2vec-text", ".txt"}};
+constexpr FormatWord kFormatWords[] = {{ExportFormat::kSafetensors, "safetensors", ".safetensors"},
+                                       {ExportFormat::kNpz, "npz", ".npz"},
+                                       {ExportFormat::kWord2vecText, "word2vec-text", ".txt"}};
 
 std::string NamesOf(const Manifest& manifest) {
   std::string names;
@@ -27,14 +27,14 @@ std::string NamesOf(const Manifest& manifest) {
 }  // namespace
 
 StatusOr<ExportFormat> ParseExportFormat(std::string_view word) {
-  for (const Word& known : kWords) {
+  for (const FormatWord& known : kFormatWords) {
     if (known.word == word) return known.format;
   }
   return Error(StatusCode::kInvalidArgument,
                "there is no format '" + std::string(word) + "'; there are safetensors, npz, word2vec-text");
 }
 
-std::string_view FileEnding(ExportFormat format) { return kWords[static_cast<size_t>(format)].ending; }
+std::string_view FileEnding(ExportFormat format) { return kFormatWords[static_cast<size_t>(format)].ending; }
 
 // --- output
 

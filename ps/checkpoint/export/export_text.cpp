@@ -47,7 +47,7 @@ class Vocabulary {
 };
 
 template <typename Number>
-void AppendNumber(std::string& text, Number number) {
+void AppendDecimal(std::string& text, Number number) {
   const size_t size = text.size();
   text.resize(size + kNumberBytes);
   const auto end = std::to_chars(text.data() + size, text.data() + text.size(), number).ptr;  // shortest, exact
@@ -63,9 +63,9 @@ Status WriteWord2vecText(FileSystem& files, ExportTable& table, const std::files
     ASSIGN_OR_RETURN(vocabulary, Vocabulary::Read(files, vocabulary_file));
   }
   std::string line;
-  AppendNumber(line, table.rows());
+  AppendDecimal(line, table.rows());
   line.push_back(' ');
-  AppendNumber(line, table.spec().options.dim);
+  AppendDecimal(line, table.spec().options.dim);
   line.push_back('\n');
   RETURN_IF_ERROR(output.Write(line));
   std::vector<float> values(table.spec().options.dim);
@@ -75,12 +75,12 @@ Status WriteWord2vecText(FileSystem& files, ExportTable& table, const std::files
       ASSIGN_OR_RETURN(const std::string_view token, vocabulary->Token(row.key));
       line.append(token);
     } else {
-      AppendNumber(line, row.key);
+      AppendDecimal(line, row.key);
     }
     std::memcpy(values.data(), row.values.data(), row.values.size());
     for (const float value : values) {
       line.push_back(' ');
-      AppendNumber(line, value);
+      AppendDecimal(line, value);
     }
     line.push_back('\n');
     return output.Write(line);

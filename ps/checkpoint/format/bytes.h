@@ -9,9 +9,14 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/status.h"
+
 namespace attune::ps {
 
 static_assert(std::endian::native == std::endian::little, "checkpoints are little-endian and written as memory is");
+
+// What a decoder says of bytes that its format does not allow; callers add the path.
+inline Status Damaged(const std::string& how) { return Error(StatusCode::kInvalidArgument, how); }
 
 class ByteWriter {
  public:

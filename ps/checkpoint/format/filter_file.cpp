@@ -6,19 +6,17 @@
 namespace attune::ps {
 namespace {
 
-constexpr std::string_view kMagic = "ATTUNFLT";
+constexpr std::string_view kFilterFileMagic = "ATTUNFLT";
 constexpr uint32_t kVersion = 2;
 constexpr size_t kOriginBytes = 4 + 8;
 constexpr size_t kKeyBytes = 8 + 4;
 constexpr size_t kPushBytes = 4 + 8 + 4 + 4 + 4;  // without keys
 
-Status Damaged(const std::string& how) { return Error(StatusCode::kInvalidArgument, how); }
-
 }  // namespace
 
 std::string EncodeFilterRecords(uint64_t checkpoint, const FilterRecords& records) {
   ByteWriter writer;
-  writer.PutBytes(kMagic);
+  writer.PutBytes(kFilterFileMagic);
   writer.Put(kVersion);
   writer.Put(checkpoint);
   writer.Put(static_cast<uint32_t>(records.origins.size()));
@@ -53,7 +51,8 @@ StatusOr<FilterRecords> DecodeFilterRecords(uint64_t checkpoint, std::string_vie
     return Damaged("the checksum of its " + std::to_string(bytes.size()) + " bytes does not fit");
   }
   ByteReader reader(bytes.substr(0, bytes.size() - sizeof(uint32_t)));
-  if (reader.GetBytes(kMagic.size()) != kMagic) return Damaged("it does not begin as a file of filter records does");
+  if (reader.GetBytes(kFilterFileMagic.size()) != kFilterFileMagic)
+    return Damaged("it does not begin as a file of filter records does");
   if (reader.Get<uint32_t>() != kVersion) return Damaged("it has an unknown format version");
   if (reader.Get<uint64_t>() != checkpoint) return Damaged("it is of another checkpoint");
   FilterRecords records;

@@ -151,7 +151,9 @@ Manifest GetManifest(const Json& from) {
   return manifest;
 }
 
-Status Damaged(const std::string& how) { return Error(StatusCode::kDataLoss, "the manifest is damaged: " + how); }
+Status DamagedManifest(const std::string& how) {
+  return Error(StatusCode::kDataLoss, "the manifest is damaged: " + how);
+}
 
 }  // namespace
 
@@ -210,11 +212,11 @@ std::string EncodeManifest(const Manifest& manifest) {
 StatusOr<Manifest> DecodeManifest(std::string_view text) {
   if (text.size() < kFirstLineBytes ||
       FirstLine(Crc32c(0, text.substr(kFirstLineBytes))) != text.substr(0, kFirstLineBytes)) {
-    return Damaged("its checksum does not fit its " + std::to_string(text.size()) + " bytes");
+    return DamagedManifest("its checksum does not fit its " + std::to_string(text.size()) + " bytes");
   }
   try {
     const Json json = Json::parse(text);
-    if (json.at("format").get<std::string>() != kFormatName) return Damaged("it is of another format");
+    if (json.at("format").get<std::string>() != kFormatName) return DamagedManifest("it is of another format");
     if (json.at("formatVersion").get<uint32_t>() != kManifestVersion) {
       return Error(StatusCode::kFailedPrecondition,
                    "the checkpoint has format version " + json.at("formatVersion").dump() +
@@ -227,9 +229,9 @@ StatusOr<Manifest> DecodeManifest(std::string_view text) {
     }
     return GetManifest(json);
   } catch (const Json::exception& error) {
-    return Damaged(error.what());
+    return DamagedManifest(error.what());
   } catch (const std::invalid_argument& error) {
-    return Damaged(error.what());
+    return DamagedManifest(error.what());
   }
 }
 

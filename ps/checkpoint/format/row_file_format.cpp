@@ -8,11 +8,9 @@
 namespace attune::ps {
 namespace {
 
-constexpr std::string_view kMagic = "ATTUNROW";
-constexpr std::string_view kEndMagic = "ATTUNEND";
+constexpr std::string_view kRowFileMagic = "ATTUNROW";
+constexpr std::string_view kRowFileEndMagic = "ATTUNEND";
 constexpr uint32_t kTextBytesMax = 4096;
-
-Status Damaged(const std::string& how) { return Error(StatusCode::kInvalidArgument, how); }
 
 std::string AtByte(uint64_t offset) { return " at byte " + std::to_string(offset); }
 
@@ -31,7 +29,7 @@ std::string EncodePreamble(const RowFileHeader& header) {
   fields.Put(header.value_bytes);
   fields.Put(header.state_bytes);
   ByteWriter preamble;
-  preamble.PutBytes(kMagic);
+  preamble.PutBytes(kRowFileMagic);
   preamble.Put(kRowFileVersion);
   preamble.Put(static_cast<uint32_t>(fields.bytes().size()));
   preamble.PutBytes(fields.bytes());
@@ -41,11 +39,11 @@ std::string EncodePreamble(const RowFileHeader& header) {
 
 StatusOr<uint64_t> PreambleBytes(std::string_view start) {
   ByteReader reader(start);
-  const std::string_view magic = reader.GetBytes(kMagic.size());
+  const std::string_view magic = reader.GetBytes(kRowFileMagic.size());
   const auto version = reader.Get<uint32_t>();
   const auto header_bytes = reader.Get<uint32_t>();
   if (!reader.ok()) return Damaged("it ends within its first 16 bytes");
-  if (magic != kMagic) return Damaged("it does not begin as a file of rows does");
+  if (magic != kRowFileMagic) return Damaged("it does not begin as a file of rows does");
   if (version != kRowFileVersion) {
     return Error(StatusCode::kFailedPrecondition, "it has format version " + std::to_string(version) +
                                                       ", this release reads version " +
@@ -97,7 +95,7 @@ std::string EncodeDirectory(RowFileDirectory& directory, std::string_view preamb
   writer.Put(directory.erased_count);
   directory.digest = Crc32c(Crc32c(0, preamble), writer.bytes());
   writer.Put(directory.digest);
-  writer.PutBytes(kEndMagic);
+  writer.PutBytes(kRowFileEndMagic);
   return std::move(writer.bytes());
 }
 
@@ -109,8 +107,8 @@ StatusOr<RowFileTrailer> DecodeTrailer(std::string_view bytes, uint64_t file_byt
   trailer.row_count = reader.Get<uint64_t>();
   trailer.erased_count = reader.Get<uint64_t>();
   trailer.digest = reader.Get<uint32_t>();
-  const std::string_view magic = reader.GetBytes(kEndMagic.size());
-  if (!reader.IsComplete() || magic != kEndMagic) {
+  const std::string_view magic = reader.GetBytes(kRowFileEndMagic.size());
+  if (!reader.IsComplete() || magic != kRowFileEndMagic) {
     return Damaged("it does not end as a file of rows does: it was cut off" + AtByte(file_bytes));
   }
   const uint64_t body = file_bytes - kRowFileTrailerBytes;

@@ -19,7 +19,7 @@ constexpr Duration kLeaseTimeMax = std::chrono::hours(24);
 constexpr double kSecondsMax = 1e9;  // thirty years, a tenth of what a Duration holds
 
 // The first thing that is wrong; OK while nothing is.
-class Verdict {
+class ControlVerdict {
  public:
   void Require(bool holds, const char* what) {
     if (status_.ok() && !holds) status_ = Error(StatusCode::kInvalidArgument, what);
@@ -36,30 +36,30 @@ class Verdict {
 // --- what concerns several fields of a struct
 
 template <typename Other>
-void CheckTogether(const Other&, Verdict&) {}
+void CheckTogether(const Other&, ControlVerdict&) {}
 
-void CheckTogether(const ShardMap& map, Verdict& verdict) {
+void CheckTogether(const ShardMap& map, ControlVerdict& verdict) {
   if (map.formed()) verdict.Require(Validate(map));
 }
-void CheckTogether(const MapUpdate& update, Verdict& verdict) {
+void CheckTogether(const MapUpdate& update, ControlVerdict& verdict) {
   verdict.Require(update.map.formed(), "a map without version");
 }
-void CheckTogether(const LeaseGrant& grant, Verdict& verdict) {
+void CheckTogether(const LeaseGrant& grant, ControlVerdict& verdict) {
   verdict.Require(grant.begin <= grant.end, "a lease that ends before it begins");
 }
-void CheckTogether(const CutRecord::DataSet& data_set, Verdict& verdict) {
+void CheckTogether(const CutRecord::DataSet& data_set, ControlVerdict& verdict) {
   verdict.Require(data_set.lease_items > 0, "a data set with leases of no items");
   verdict.Require(Validate(data_set));
 }
 // As many holders as leases, each lease once.
-void CheckTogether(const CoordinatorRecord::DataSet& data_set, Verdict& verdict) {
+void CheckTogether(const CoordinatorRecord::DataSet& data_set, ControlVerdict& verdict) {
   verdict.Require(data_set.holders.size() == data_set.progress.open.size(), "leases without holders");
   std::set<LeaseId> leases;
   for (const CoordinatorRecord::Holder& holder : data_set.holders) {
     verdict.Require(leases.insert(holder.lease).second, "a lease twice");
   }
 }
-void CheckTogether(const CoordinatorRecord& record, Verdict& verdict) {
+void CheckTogether(const CoordinatorRecord& record, ControlVerdict& verdict) {
   verdict.Require(record.servers >= 1 && record.servers <= kServersMax, "a number of servers that no job has");
   verdict.Require(record.servers_wanted <= kServersMax, "a number of servers that no job has");
   verdict.Require(record.next_node.value() <= kNodeIdMax + 2 * kMembersMax, "a node id that is none");
@@ -68,7 +68,7 @@ void CheckTogether(const CoordinatorRecord& record, Verdict& verdict) {
 
 // --- one value by its rule
 
-void CheckNumber(uint64_t number, Is is, Verdict& verdict) {
+void CheckNumber(uint64_t number, Is is, ControlVerdict& verdict) {
   switch (is) {
     case Is::kAnything:
       return;
@@ -89,7 +89,7 @@ void CheckNumber(uint64_t number, Is is, Verdict& verdict) {
   }
 }
 
-void CheckReal(double number, Is is, Verdict& verdict) {
+void CheckReal(double number, Is is, ControlVerdict& verdict) {
   switch (is) {
     case Is::kAnything:
       return;
@@ -110,7 +110,7 @@ bool IsFileName(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-void CheckText(const std::string& text, const FieldRule& rule, Verdict& verdict) {
+void CheckText(const std::string& text, const FieldRule& rule, ControlVerdict& verdict) {
   verdict.Require(text.size() <= rule.most, "a text longer than any that is sent");
   if (rule.is == Is::kMetricName) return verdict.Require(contract::IsMetricName(text), "a name that no metric has");
   if (rule.is == Is::kFileName) return verdict.Require(IsFileName(text), "a file outside the checkpoint's directory");
@@ -120,10 +120,10 @@ void CheckText(const std::string& text, const FieldRule& rule, Verdict& verdict)
 // --- a struct by the list of its fields
 
 template <HasFieldList T>
-void CheckFields(const T& value, Verdict& verdict);
+void CheckFields(const T& value, ControlVerdict& verdict);
 
 template <typename Value>
-void CheckValue(const Value& value, const FieldRule& rule, Verdict& verdict) {
+void CheckValue(const Value& value, const FieldRule& rule, ControlVerdict& verdict) {
   if constexpr (WholeNumber<Value>) {
     CheckNumber(ToNumber(value), rule.is, verdict);
   } else if constexpr (std::is_floating_point_v<Value>) {
@@ -139,30 +139,30 @@ void CheckValue(const Value& value, const FieldRule& rule, Verdict& verdict) {
   }
 }
 template <typename Value>
-void CheckValue(const std::optional<Value>& value, const FieldRule& rule, Verdict& verdict) {
+void CheckValue(const std::optional<Value>& value, const FieldRule& rule, ControlVerdict& verdict) {
   if (value) CheckValue(*value, rule, verdict);
 }
 template <typename Value>
-void CheckValue(const std::vector<Value>& values, const FieldRule& rule, Verdict& verdict) {
+void CheckValue(const std::vector<Value>& values, const FieldRule& rule, ControlVerdict& verdict) {
   verdict.Require(values.size() <= rule.most, "a list longer than any that is sent");
   for (const Value& value : values) CheckValue(value, rule, verdict);
 }
 
 template <typename T, typename Entry>
-void CheckEntry(const T& owner, const Entry& entry, Verdict& verdict) {
+void CheckEntry(const T& owner, const Entry& entry, ControlVerdict& verdict) {
   CheckValue(owner.*entry.member, entry.rule, verdict);
 }
 template <typename T, typename Value>
-void CheckEntry(const T& owner, const Columns<T, Value>& entry, Verdict& verdict) {
+void CheckEntry(const T& owner, const Columns<T, Value>& entry, ControlVerdict& verdict) {
   CheckValue(owner.*entry.member, AtMost(entry.most), verdict);
 }
 template <typename T, typename Value>
-void CheckEntry(const T& owner, const OneOf<T, Value>& entry, Verdict& verdict) {
+void CheckEntry(const T& owner, const OneOf<T, Value>& entry, ControlVerdict& verdict) {
   std::visit([&](const auto& alternative) { CheckFields(alternative, verdict); }, owner.*entry.member);
 }
 
 template <HasFieldList T>
-void CheckFields(const T& value, Verdict& verdict) {
+void CheckFields(const T& value, ControlVerdict& verdict) {
   VisitFields<T>([&](const auto&... entry) { (CheckEntry(value, entry, verdict), ...); });
   CheckTogether(value, verdict);
 }
@@ -170,7 +170,7 @@ void CheckFields(const T& value, Verdict& verdict) {
 }  // namespace
 
 Status CheckControlMessage(const Message& message) {
-  Verdict verdict;
+  ControlVerdict verdict;
   std::visit(
       [&]<typename Kind>(const Kind& body) {
         if constexpr (HasFieldList<Kind>) CheckFields(body, verdict);

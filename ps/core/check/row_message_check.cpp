@@ -11,7 +11,7 @@ namespace attune::ps {
 namespace {
 
 // The first thing that is wrong; null while nothing is.
-class Verdict {
+class RowVerdict {
  public:
   void Require(bool holds, const char* what) {
     if (wrong_ == nullptr && !holds) wrong_ = what;
@@ -23,24 +23,24 @@ class Verdict {
   const char* wrong_ = nullptr;
 };
 
-void CheckNode(NodeId node, Verdict& verdict) {
+void CheckNode(NodeId node, RowVerdict& verdict) {
   verdict.Require(node != NodeId() && node.value() <= kNodeIdMax, "a node id that is none");
 }
 
-void CheckTable(TableId table, Verdict& verdict) {
+void CheckTable(TableId table, RowVerdict& verdict) {
   verdict.Require(table != TableId() && table.value() <= kTablesMax, "a table id that is none");
 }
 
 template <typename Id>
-void CheckNumber(Id number, Verdict& verdict) {
+void CheckNumber(Id number, RowVerdict& verdict) {
   verdict.Require(number.value() <= kNumberMax, "a number beyond any that can be reached");
 }
 
-void CheckStaleness(uint64_t staleness, Verdict& verdict) {
+void CheckStaleness(uint64_t staleness, RowVerdict& verdict) {
   verdict.Require(staleness == kNotMeasured || staleness >> RowVersion::kCounterBits == 0, "a staleness that is none");
 }
 
-void CheckPositions(const Positions& positions, Verdict& verdict) {
+void CheckPositions(const Positions& positions, RowVerdict& verdict) {
   if (positions.list.empty()) {
     verdict.Require(uint64_t{positions.first} + positions.count <= kKeysPerCallMax, "positions beyond any call's keys");
     return;
@@ -50,13 +50,13 @@ void CheckPositions(const Positions& positions, Verdict& verdict) {
   verdict.Require(positions.list.back() < kKeysPerCallMax, "positions beyond any call's keys");
 }
 
-void CheckPositions(const Positions& positions, size_t keys, Verdict& verdict) {
+void CheckPositions(const Positions& positions, size_t keys, RowVerdict& verdict) {
   CheckPositions(positions, verdict);
   verdict.Require(positions.size() == keys, "positions that do not fit the keys");
 }
 
 // What is counted per key would be counted twice.
-void CheckUnique(const Slice<Key>& keys, Verdict& verdict) {
+void CheckUnique(const Slice<Key>& keys, RowVerdict& verdict) {
   if (!verdict.ok()) return;
   static thread_local KeySet seen;
   seen.Start(keys.size());
@@ -65,7 +65,7 @@ void CheckUnique(const Slice<Key>& keys, Verdict& verdict) {
   }
 }
 
-void CheckRows(const RowBatch& rows, Verdict& verdict) {
+void CheckRows(const RowBatch& rows, RowVerdict& verdict) {
   if (!rows.keys.empty()) CheckTable(rows.table, verdict);
   const size_t count = rows.keys.size();
   verdict.Require(rows.versions.size() == count, "versions that do not fit the keys");
@@ -74,7 +74,7 @@ void CheckRows(const RowBatch& rows, Verdict& verdict) {
                   "values that do not fit the keys");
 }
 
-void CheckRecords(const Records& records, size_t keys, Verdict& verdict) {
+void CheckRecords(const Records& records, size_t keys, RowVerdict& verdict) {
   for (const FilterRecord& record : records.records) {
     CheckNode(record.origin, verdict);
     CheckNumber(record.sequence, verdict);
@@ -87,7 +87,7 @@ void CheckRecords(const Records& records, size_t keys, Verdict& verdict) {
   }
 }
 
-void CheckEntries(const DirectoryBatch& entries, Verdict& verdict) {
+void CheckEntries(const DirectoryBatch& entries, RowVerdict& verdict) {
   if (!entries.keys.empty()) CheckTable(entries.table, verdict);
   verdict.Require(entries.owners.size() == entries.keys.size(), "owners that do not fit the keys");
   verdict.Require(entries.move_numbers.size() == entries.keys.size(), "move numbers that do not fit the keys");
@@ -95,7 +95,7 @@ void CheckEntries(const DirectoryBatch& entries, Verdict& verdict) {
 }
 
 // Each is looked at once.
-void CheckShards(const std::vector<ShardId>& shards, Verdict& verdict) {
+void CheckShards(const std::vector<ShardId>& shards, RowVerdict& verdict) {
   verdict.Require(std::ranges::adjacent_find(shards, std::greater_equal<>()) == shards.end(),
                   "shards that do not ascend");
   verdict.Require(shards.empty() || shards.back().value() < kShardsMax, "a shard that no job has");
@@ -104,11 +104,11 @@ void CheckShards(const std::vector<ShardId>& shards, Verdict& verdict) {
 // --- one function per kind; kinds without any field that could be wrong fall into the template
 
 template <typename Other>
-void Check(const Other&, Verdict&) {}
+void Check(const Other&, RowVerdict&) {}
 
 // Identity and keys of a push or a copy of one.
 template <typename Pushed>
-void CheckPushed(const Pushed& pushed, Verdict& verdict) {
+void CheckPushed(const Pushed& pushed, RowVerdict& verdict) {
   CheckNode(pushed.origin, verdict);
   CheckTable(pushed.table, verdict);
   CheckNumber(pushed.sequence, verdict);
@@ -120,21 +120,21 @@ void CheckPushed(const Pushed& pushed, Verdict& verdict) {
                   "gradients that do not fit the keys");
 }
 
-void Check(const Push& push, Verdict& verdict) {
+void Check(const Push& push, RowVerdict& verdict) {
   CheckPushed(push, verdict);
   verdict.Require(push.seen == RowVersion() || push.seen_index < push.keys.size(),
                   "a version of a key that is not in it");
 }
-void Check(const PushAck& ack, Verdict& verdict) {
+void Check(const PushAck& ack, RowVerdict& verdict) {
   CheckNumber(ack.sequence, verdict);
   CheckPositions(ack.positions, verdict);
   CheckStaleness(ack.staleness, verdict);
 }
-void Check(const PushRefused& refused, Verdict& verdict) {
+void Check(const PushRefused& refused, RowVerdict& verdict) {
   CheckNumber(refused.sequence, verdict);
   CheckPositions(refused.positions, verdict);
 }
-void Check(const Pull& pull, Verdict& verdict) {
+void Check(const Pull& pull, RowVerdict& verdict) {
   CheckNode(pull.origin, verdict);
   CheckTable(pull.table, verdict);
   CheckNumber(pull.request, verdict);
@@ -147,30 +147,30 @@ void Check(const Pull& pull, Verdict& verdict) {
     CheckNumber(after.sequence, verdict);
   }
 }
-void Check(const PullReply& reply, Verdict& verdict) {
+void Check(const PullReply& reply, RowVerdict& verdict) {
   CheckNumber(reply.request, verdict);
   CheckPositions(reply.positions, verdict);
   const size_t rows = reply.positions.size();
   verdict.Require(rows == 0 || reply.rows.size() % rows == 0, "values that do not fit the rows");
   verdict.Require(reply.versions.size() <= rows, "versions that do not fit the rows");
 }
-void Check(const PullRefused& refused, Verdict& verdict) { CheckNumber(refused.request, verdict); }
-void Check(const Moved& moved, Verdict& verdict) {
+void Check(const PullRefused& refused, RowVerdict& verdict) { CheckNumber(refused.request, verdict); }
+void Check(const Moved& moved, RowVerdict& verdict) {
   CheckNumber(moved.request, verdict);
   CheckNumber(moved.sequence, verdict);
 }
 
-void Check(const Localize& localize, Verdict& verdict) {
+void Check(const Localize& localize, RowVerdict& verdict) {
   CheckTable(localize.table, verdict);
   CheckNode(localize.to, verdict);
 }
-void Check(const MoveOrder& order, Verdict& verdict) {
+void Check(const MoveOrder& order, RowVerdict& verdict) {
   CheckTable(order.table, verdict);
   CheckNode(order.to, verdict);
   verdict.Require(order.move_numbers.size() == order.keys.size(), "move numbers that do not fit the keys");
   CheckUnique(order.keys, verdict);
 }
-void Check(const Handover& handover, Verdict& verdict) {
+void Check(const Handover& handover, RowVerdict& verdict) {
   verdict.Require(!handover.rows.keys.empty(), "no rows");
   CheckTable(handover.rows.table, verdict);
   CheckRows(handover.rows, verdict);
@@ -178,41 +178,41 @@ void Check(const Handover& handover, Verdict& verdict) {
   CheckUnique(handover.rows.keys, verdict);
 }
 
-void Check(const Replicate& replicate, Verdict& verdict) {
+void Check(const Replicate& replicate, RowVerdict& verdict) {
   CheckPushed(replicate, verdict);
   verdict.Require(replicate.versions.size() == replicate.keys.size(), "versions that do not fit the keys");
   verdict.Require(replicate.probe || !replicate.gradients.empty(), "no gradients");
   CheckNode(replicate.owner, verdict);
   CheckStaleness(replicate.staleness, verdict);
 }
-void Check(const ReplicateRefused& refused, Verdict& verdict) { Check(refused.replicate, verdict); }
-void Check(const InstallWanted& wanted, Verdict& verdict) { CheckTable(wanted.table, verdict); }
-void Check(const Install& install, Verdict& verdict) {
+void Check(const ReplicateRefused& refused, RowVerdict& verdict) { Check(refused.replicate, verdict); }
+void Check(const InstallWanted& wanted, RowVerdict& verdict) { CheckTable(wanted.table, verdict); }
+void Check(const Install& install, RowVerdict& verdict) {
   CheckTable(install.rows.table, verdict);
   CheckRows(install.rows, verdict);
   CheckRecords(install.records, install.rows.keys.size(), verdict);
 }
 
-void Check(const HomeHandoff& handoff, Verdict& verdict) {
+void Check(const HomeHandoff& handoff, RowVerdict& verdict) {
   CheckEntries(handoff.entries, verdict);
   CheckShards(handoff.complete, verdict);
 }
-void Check(const OwnersReport& report, Verdict& verdict) { CheckEntries(report.entries, verdict); }
-void Check(const FetchRows& fetch, Verdict& verdict) {
+void Check(const OwnersReport& report, RowVerdict& verdict) { CheckEntries(report.entries, verdict); }
+void Check(const FetchRows& fetch, RowVerdict& verdict) {
   if (!fetch.keys.empty()) CheckTable(fetch.table, verdict);
   if (!fetch.all_but) CheckUnique(fetch.keys, verdict);
   CheckShards(fetch.shards, verdict);
 }
-void Check(const FetchedRows& fetched, Verdict& verdict) {
+void Check(const FetchedRows& fetched, RowVerdict& verdict) {
   CheckRows(fetched.rows, verdict);
   CheckRecords(fetched.records, fetched.rows.keys.size(), verdict);
   CheckUnique(fetched.rows.keys, verdict);
 }
-void Check(const SnapshotRows& rows, Verdict& verdict) {
+void Check(const SnapshotRows& rows, RowVerdict& verdict) {
   CheckRows(rows.rows, verdict);
   CheckRecords(rows.records, rows.rows.keys.size(), verdict);
 }
-void Check(const CoordinatorAt& at, Verdict& verdict) {
+void Check(const CoordinatorAt& at, RowVerdict& verdict) {
   CheckNode(at.host, verdict);
   verdict.Require(at.address.size() <= kNameBytesMax, "an address that is too long");
 }
@@ -220,7 +220,7 @@ void Check(const CoordinatorAt& at, Verdict& verdict) {
 }  // namespace
 
 Status CheckRowMessage(const Message& message) {
-  Verdict verdict;
+  RowVerdict verdict;
   std::visit([&](const auto& body) { Check(body, verdict); }, message);
   if (verdict.ok()) return OkStatus();
   return Error(StatusCode::kInvalidArgument, std::string("malformed ") + NameOf(message) + ": " + verdict.wrong());

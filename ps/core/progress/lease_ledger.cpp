@@ -17,14 +17,9 @@ LeaseLedger::LeaseLedger(uint64_t items, uint64_t epochs, uint64_t lease_items, 
 
 namespace {
 
-struct Range {
-  uint64_t epoch, begin, end;
-  auto operator<=>(const Range&) const = default;
-};
-
 // What is done in epochs not finished, in order.
-std::vector<Range> DoneRanges(const CutRecord::DataSet& record) {
-  std::vector<Range> done;
+std::vector<ItemRange> DoneRanges(const CutRecord::DataSet& record) {
+  std::vector<ItemRange> done;
   for (const CutRecord::DoneRange& range : record.done) done.push_back({range.epoch, range.begin, range.end});
   for (const CutRecord::OpenLease& lease : record.open) {
     if (lease.epoch < record.finished_epochs) continue;
@@ -38,7 +33,7 @@ std::vector<Range> DoneRanges(const CutRecord::DataSet& record) {
 
 uint64_t ItemsDone(const CutRecord::DataSet& record) {
   uint64_t items = record.finished_epochs * record.items;
-  for (const Range& done : DoneRanges(record)) items += done.end - done.begin;
+  for (const ItemRange& done : DoneRanges(record)) items += done.end - done.begin;
   return items;
 }
 
@@ -48,7 +43,7 @@ LeaseLedger::LeaseLedger(const CutRecord::DataSet& record, bool exact, uint64_t 
   finished_epochs_ = fresh_epoch_ = record.finished_epochs;
   items_done_ = ItemsDone(record);
   reprocessed_items_ = record.reprocessed_items;
-  for (const Range& done : DoneRanges(record)) {
+  for (const ItemRange& done : DoneRanges(record)) {
     if (done.epoch > fresh_epoch_) {
       if (fresh_begin_ < items_) free_.emplace(RangeStart{fresh_epoch_, fresh_begin_}, items_);
       while (++fresh_epoch_ < done.epoch) free_.emplace(RangeStart{fresh_epoch_, 0}, items_);
@@ -100,7 +95,7 @@ CutRecord::DataSet LeaseLedger::Record(bool all_leases) const {
                             .done = {},
                             .open = {},
                             .reprocessed_items = reprocessed_items_};
-  std::vector<Range> not_done;  // free, or in an open lease
+  std::vector<ItemRange> not_done;  // free, or in an open lease
   for (const auto& [start, end] : free_) not_done.push_back({start.epoch, start.begin, end});
   for (const auto& [id, lease] : leases_) {
     if (lease.position == lease.end && !all_leases) continue;
@@ -113,7 +108,7 @@ CutRecord::DataSet LeaseLedger::Record(bool all_leases) const {
   const auto note_done_until = [&](uint64_t end) {
     if (begin < end) record.done.push_back({.epoch = epoch, .begin = begin, .end = end});
   };
-  for (const Range& open : not_done) {
+  for (const ItemRange& open : not_done) {
     while (epoch < open.epoch) {
       note_done_until(items_);
       ++epoch;

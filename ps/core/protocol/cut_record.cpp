@@ -5,15 +5,6 @@
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
-namespace {
-
-struct Range {
-  uint64_t epoch, begin, end;
-  auto operator<=>(const Range&) const = default;
-};
-
-}  // namespace
-
 Status Validate(const CutRecord::DataSet& record) {
   const auto bad = [&](const std::string& what) {
     return Error(StatusCode::kDataLoss, "data set \"" + record.name + "\" of a checkpoint: " + what);
@@ -27,7 +18,7 @@ Status Validate(const CutRecord::DataSet& record) {
     }
   }
   // What is done and what is leased, of epochs not finished: disjoint, or items would be counted twice.
-  std::vector<Range> ranges;
+  std::vector<ItemRange> ranges;
   for (const CutRecord::DoneRange& done : record.done) {
     const bool finished = done.epoch < record.finished_epochs;
     if (finished || done.begin >= done.end || done.end > record.items) return bad("a range of items that is none");

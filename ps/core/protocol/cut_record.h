@@ -2,6 +2,7 @@
 // (docs/protocol.md#checkpoints). Plain values; the coordinator fills it and starts from it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -29,6 +30,12 @@ struct BestCheckpoint {
 ATTUNE_FIELDS(BestCheckpoint, FIELD(metric, AtMost(contract::kMetricNameBytesMax, Is::kMetricName)), FIELD(maximize),
               FIELD(value, Is::kFinite), FIELD(at), FIELD(directory, AtMost(kPathBytesMax)),
               FIELD(checkpoint, Is::kCount));
+
+// Items [begin, end) of an epoch.
+struct ItemRange {
+  uint64_t epoch = 0, begin = 0, end = 0;
+  auto operator<=>(const ItemRange&) const = default;
+};
 
 struct CutRecord {
   // Items [begin, end) of an epoch whose pushes are all in the rows.

@@ -89,7 +89,7 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
 void AnswerBox::Put(uint64_t directive, const Status& status, const std::string& text) {
   const MutexLock lock(mutex_);
   if (!wake_ || answers_.size() >= kAnswersMax) return;
-  Answer answer{directive, status.ok(), status.ok() ? text : std::string(Message(status))};
+  Answer answer{directive, status.ok(), status.ok() ? text : std::string(attune::Message(status))};
   if (answer.text.size() > kTextBytesMax) answer.text.resize(kTextBytesMax);
   answers_.push_back(std::move(answer));
   wake_();

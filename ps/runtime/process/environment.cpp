@@ -47,7 +47,7 @@ std::string Environment::OptionalSecret(const char* name) {
   if (path.empty()) return "";
   auto content = ReadFile(path, kSecretBytesMax);
   if (!content.ok()) {
-    AddProblem(std::string(name) + ": " + std::string(Message(content.status())));
+    AddProblem(std::string(name) + ": " + std::string(attune::Message(content.status())));
     return "";
   }
   std::string secret = *std::move(content);

@@ -10,8 +10,8 @@ namespace attune::ps {
 namespace {
 
 constexpr size_t kSummaryBytesMax = 4 << 10;
-constexpr size_t kPathBytesMax = 1024;
-constexpr size_t kNameBytesMax = 128;
+constexpr size_t kModelPathBytesMax = 1024;
+constexpr size_t kResultNameBytesMax = 128;
 
 // One reason why metrics are left out, and which.
 class Left {
@@ -41,7 +41,7 @@ v1::FinalReport MakeFinalReport(const FinalResult& result) {
   Left no_number("without a finite value"), no_name("without a proper name"),
       too_many("beyond the " + std::to_string(kMetricsMax) + " that are kept");
   for (const auto& [name, value] : result.metrics) {
-    if (name.empty() || FitText(name, kNameBytesMax) != name) {
+    if (name.empty() || FitText(name, kResultNameBytesMax) != name) {
       no_name.Add(name);
     } else if (!std::isfinite(value)) {
       no_number.Add(name);
@@ -52,7 +52,7 @@ v1::FinalReport MakeFinalReport(const FinalResult& result) {
     }
   }
   report.set_summary(FitText(result.summary, kSummaryBytesMax));
-  report.set_model_path(FitText(result.model_path, kPathBytesMax));
+  report.set_model_path(FitText(result.model_path, kModelPathBytesMax));
   std::string left;
   for (const Left* each : {&no_number, &no_name, &too_many}) {
     if (const std::string text = each->Text(); !text.empty()) left += (left.empty() ? "" : "; ") + text;

@@ -9,31 +9,23 @@
 
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <string>
+
+#include "ps/transport/security/openssl_ptr.h"
 
 namespace attune::ps {
 namespace {
 
-struct Free {
-  void operator()(BIO* bio) const { ::BIO_free(bio); }
-  void operator()(X509* certificate) const { ::X509_free(certificate); }
-  void operator()(X509_EXTENSION* extension) const { ::X509_EXTENSION_free(extension); }
-  void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
-
 bool AddExtension(X509* certificate, X509* issuer, int nid, const std::string& value) {
   X509V3_CTX context;
   ::X509V3_set_ctx(&context, issuer, certificate, nullptr, nullptr, 0);
-  const Owned<X509_EXTENSION> extension(::X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
+  const OpenSslPtr<X509_EXTENSION> extension(::X509V3_EXT_conf_nid(nullptr, &context, nid, value.c_str()));
   return extension != nullptr && ::X509_add_ext(certificate, extension.get(), -1) == 1;
 }
 
 // Valid from before any clock to after any (RFC 5280, 4.1.2.5).
-Owned<X509> NewCertificate(const char* subject, EVP_PKEY* key, uint64_t serial) {
-  Owned<X509> certificate(::X509_new());
+OpenSslPtr<X509> NewCertificate(const char* subject, EVP_PKEY* key, uint64_t serial) {
+  OpenSslPtr<X509> certificate(::X509_new());
   X509* const c = certificate.get();
   const bool made = c != nullptr && ::X509_set_version(c, 2) == 1 &&
                     ::ASN1_INTEGER_set_uint64(::X509_get_serialNumber(c), serial) == 1 &&
@@ -48,7 +40,7 @@ Owned<X509> NewCertificate(const char* subject, EVP_PKEY* key, uint64_t serial) 
 
 template <typename Write>
 std::string Pem(Write write) {
-  const Owned<BIO> bio(::BIO_new(::BIO_s_mem()));
+  const OpenSslPtr<BIO> bio(::BIO_new(::BIO_s_mem()));
   if (bio == nullptr || write(bio.get()) != 1) return "";
   char* text = nullptr;
   const long size = ::BIO_get_mem_data(bio.get(), &text);
@@ -65,10 +57,10 @@ Status Failed() {
 StatusOr<TlsFiles> IssueCertificate(const JobSecret& secret) {
   if (!secret.has_token()) return Error(StatusCode::kFailedPrecondition, "a job without a token has no certificates");
   const KeyBytes& seed = secret.authority_seed();
-  const Owned<EVP_PKEY> authority_key(
+  const OpenSslPtr<EVP_PKEY> authority_key(
       ::EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()));
   if (authority_key == nullptr) return Failed();
-  const Owned<X509> authority = NewCertificate("attune job authority", authority_key.get(), 1);
+  const OpenSslPtr<X509> authority = NewCertificate("attune job authority", authority_key.get(), 1);
   if (authority == nullptr || ::X509_set_issuer_name(authority.get(), ::X509_get_subject_name(authority.get())) != 1 ||
       !AddExtension(authority.get(), authority.get(), NID_basic_constraints, "critical,CA:TRUE,pathlen:0") ||
       !AddExtension(authority.get(), authority.get(), NID_key_usage, "critical,keyCertSign") ||
@@ -76,12 +68,12 @@ StatusOr<TlsFiles> IssueCertificate(const JobSecret& secret) {
     return Failed();
   }
 
-  const Owned<EVP_PKEY> key(EVP_EC_gen("P-256"));
+  const OpenSslPtr<EVP_PKEY> key(EVP_EC_gen("P-256"));
   if (key == nullptr) return Failed();
   uint64_t serial = 0;
   const KeyBytes random = FreshNonce();
   std::memcpy(&serial, random.data(), sizeof serial);
-  const Owned<X509> certificate = NewCertificate("attune node", key.get(), serial >> 1);
+  const OpenSslPtr<X509> certificate = NewCertificate("attune node", key.get(), serial >> 1);
   if (certificate == nullptr ||
       ::X509_set_issuer_name(certificate.get(), ::X509_get_subject_name(authority.get())) != 1 ||
       !AddExtension(certificate.get(), authority.get(), NID_subject_alt_name, std::string("DNS:") + kSelfIssuedName) ||

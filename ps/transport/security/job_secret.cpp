@@ -7,23 +7,13 @@
 #include <openssl/params.h>
 #include <openssl/rand.h>
 
-#include <memory>
-
 #include "base/check.h"
+#include "ps/transport/security/openssl_ptr.h"
 
 namespace attune::ps {
 namespace {
 
 char kDigest[] = "SHA256";
-
-struct Free {
-  void operator()(EVP_KDF* kdf) const { ::EVP_KDF_free(kdf); }
-  void operator()(EVP_KDF_CTX* context) const { ::EVP_KDF_CTX_free(context); }
-  void operator()(EVP_MAC* mac) const { ::EVP_MAC_free(mac); }
-  void operator()(EVP_MAC_CTX* context) const { ::EVP_MAC_CTX_free(context); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
 
 OSSL_PARAM Octets(const char* name, std::string_view bytes) {
   return ::OSSL_PARAM_construct_octet_string(name, const_cast<char*>(bytes.data()), bytes.size());
@@ -33,8 +23,8 @@ OSSL_PARAM Octets(const char* name, std::string_view bytes) {
 KeyBytes Derive(std::string_view token, std::string_view job_uid, std::string_view purpose) {
   // HKDF wants some input; a byte that no text begins with stands for "no token".
   const std::string_view input = token.empty() ? std::string_view("\0", 1) : token;
-  const Owned<EVP_KDF> kdf(::EVP_KDF_fetch(nullptr, "HKDF", nullptr));
-  const Owned<EVP_KDF_CTX> context(kdf == nullptr ? nullptr : ::EVP_KDF_CTX_new(kdf.get()));
+  const OpenSslPtr<EVP_KDF> kdf(::EVP_KDF_fetch(nullptr, "HKDF", nullptr));
+  const OpenSslPtr<EVP_KDF_CTX> context(kdf == nullptr ? nullptr : ::EVP_KDF_CTX_new(kdf.get()));
   const OSSL_PARAM parameters[] = {::OSSL_PARAM_construct_utf8_string(OSSL_KDF_PARAM_DIGEST, kDigest, 0),
                                    Octets(OSSL_KDF_PARAM_KEY, input), Octets(OSSL_KDF_PARAM_SALT, job_uid),
                                    Octets(OSSL_KDF_PARAM_INFO, purpose), ::OSSL_PARAM_construct_end()};
@@ -62,7 +52,7 @@ StatusOr<JobSecret> JobSecret::Create(std::string_view job_uid, std::string_view
 
 KeyBytes JobSecret::Prove(std::initializer_list<std::span<const std::byte>> pieces) const {
   static EVP_MAC* const mac = ::EVP_MAC_fetch(nullptr, "HMAC", nullptr);
-  const Owned<EVP_MAC_CTX> context(mac == nullptr ? nullptr : ::EVP_MAC_CTX_new(mac));
+  const OpenSslPtr<EVP_MAC_CTX> context(mac == nullptr ? nullptr : ::EVP_MAC_CTX_new(mac));
   const OSSL_PARAM parameters[] = {::OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, kDigest, 0),
                                    ::OSSL_PARAM_construct_end()};
   bool good =

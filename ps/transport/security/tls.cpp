@@ -15,6 +15,7 @@
 
 #include "base/mutex.h"
 #include "base/os/file.h"
+#include "ps/transport/security/openssl_ptr.h"
 
 namespace attune::ps {
 namespace {
@@ -22,16 +23,6 @@ namespace {
 constexpr uint64_t kFileBytesMax = 1 << 20;
 constexpr size_t kReadAheadBytes = 256 << 10;  // records read with one call of the system
 constexpr size_t kRecordBytes = 16 << 10;      // the most that one holds
-
-struct Free {
-  void operator()(SSL_CTX* context) const { ::SSL_CTX_free(context); }
-  void operator()(SSL* ssl) const { ::SSL_free(ssl); }
-  void operator()(BIO* bio) const { ::BIO_free(bio); }
-  void operator()(X509* certificate) const { ::X509_free(certificate); }
-  void operator()(EVP_PKEY* key) const { ::EVP_PKEY_free(key); }
-};
-template <typename T>
-using Owned = std::unique_ptr<T, Free>;
 
 std::string OpenSslText() {
   std::string text;
@@ -89,7 +80,7 @@ class RecordBuffer {
 class TlsStream final : public Stream {
  public:
   // The SSL object reads from the socket itself and writes into memory, which goes to the socket in one piece.
-  TlsStream(FileDescriptor fd, std::shared_ptr<SSL_CTX> context, Owned<SSL> ssl)
+  TlsStream(FileDescriptor fd, std::shared_ptr<SSL_CTX> context, OpenSslPtr<SSL> ssl)
       : Stream(std::move(fd)), context_(std::move(context)), ssl_(std::move(ssl)) {
     ::SSL_set_bio(ssl_.get(), ::BIO_new_socket(this->fd(), BIO_NOCLOSE), RecordBuffer::NewBio(&to_));  // owns both
   }
@@ -225,7 +216,7 @@ class TlsStream final : public Stream {
   Mutex mutex_;  // an SSL object serves one thread at a time
   std::array<char, kRecordBytes> gathered_ ABSL_GUARDED_BY(mutex_);
   RecordBuffer to_ ABSL_GUARDED_BY(mutex_);
-  const Owned<SSL> ssl_ ABSL_GUARDED_BY(mutex_);  // writes into to_
+  const OpenSslPtr<SSL> ssl_ ABSL_GUARDED_BY(mutex_);  // writes into to_
 };
 
 Status Unusable(const std::filesystem::path& directory, const char* what) {
@@ -240,7 +231,7 @@ class JobTls final : public TlsContext {
 
   StatusOr<std::unique_ptr<Stream>> Wrap(FileDescriptor fd, Side side) override {
     ASSIGN_OR_RETURN(const std::shared_ptr<SSL_CTX> context, Current());
-    Owned<SSL> ssl(::SSL_new(context.get()));
+    OpenSslPtr<SSL> ssl(::SSL_new(context.get()));
     if (ssl == nullptr) return Unusable(directory_, "no memory for a connection");
     ::SSL_set_hostflags(ssl.get(), X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_WILDCARDS);
     if (::SSL_set1_host(ssl.get(), job_uid_.c_str()) != 1) return Unusable(directory_, "the job's uid is no name");
@@ -278,7 +269,7 @@ class JobTls final : public TlsContext {
  private:
   StatusOr<std::shared_ptr<SSL_CTX>> Load(const TlsFiles& files) const {
     ::ERR_clear_error();
-    std::shared_ptr<SSL_CTX> context(::SSL_CTX_new(::TLS_method()), Free());
+    std::shared_ptr<SSL_CTX> context(::SSL_CTX_new(::TLS_method()), OpenSslFree());
     if (context == nullptr) return Unusable(directory_, "OpenSSL does not start");
     SSL_CTX* const c = context.get();
     SSL_CTX_set_min_proto_version(c, TLS1_3_VERSION);
@@ -290,14 +281,14 @@ class JobTls final : public TlsContext {
     SSL_CTX_set_read_ahead(c, 1);
     ::SSL_CTX_set_default_read_buffer_len(c, kReadAheadBytes);
     RETURN_IF_ERROR(UseCertificate(c, files.certificate));
-    const Owned<BIO> key_bio(::BIO_new_mem_buf(files.key.data(), static_cast<int>(files.key.size())));
-    const Owned<EVP_PKEY> key(::PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
+    const OpenSslPtr<BIO> key_bio(::BIO_new_mem_buf(files.key.data(), static_cast<int>(files.key.size())));
+    const OpenSslPtr<EVP_PKEY> key(::PEM_read_bio_PrivateKey(key_bio.get(), nullptr, nullptr, nullptr));
     if (key == nullptr || ::SSL_CTX_use_PrivateKey(c, key.get()) != 1 || ::SSL_CTX_check_private_key(c) != 1) {
       return Unusable(directory_, "tls.key is no key of tls.crt");
     }
-    const Owned<BIO> bio(::BIO_new_mem_buf(files.authority.data(), static_cast<int>(files.authority.size())));
+    const OpenSslPtr<BIO> bio(::BIO_new_mem_buf(files.authority.data(), static_cast<int>(files.authority.size())));
     int authorities = 0;
-    while (const Owned<X509> authority{::PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
+    while (const OpenSslPtr<X509> authority{::PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)}) {
       if (::X509_STORE_add_cert(::SSL_CTX_get_cert_store(c), authority.get()) == 1) ++authorities;
       ::SSL_CTX_add_client_CA(c, authority.get());
     }
@@ -308,8 +299,8 @@ class JobTls final : public TlsContext {
 
   // The first is the node's own, the others lead to the authority.
   Status UseCertificate(SSL_CTX* context, const std::string& pem) const {
-    const Owned<BIO> bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-    const Owned<X509> own(::PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+    const OpenSslPtr<BIO> bio(::BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+    const OpenSslPtr<X509> own(::PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
     if (own == nullptr || ::SSL_CTX_use_certificate(context, own.get()) != 1) {
       return Unusable(directory_, "tls.crt is no certificate");
     }

@@ -7,7 +7,7 @@
 
 #include "tests/cli/doctor/healthy_cluster.h"
 
-namespace attune::cli {
+namespace attune::cli::cluster_findings_test {
 namespace {
 
 using ::testing::AllOf;
@@ -203,4 +203,4 @@ TEST(ClusterFindings, ReviewsNameUserGroupAndSubresource) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::cluster_findings_test

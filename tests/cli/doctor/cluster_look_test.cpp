@@ -6,7 +6,7 @@
 #include "tests/cli/golden.h"
 #include "tests/operator/kube/fake_api.h"
 
-namespace attune::cli {
+namespace attune::cli::cluster_look_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST(ClusterLook, FindingsAsTextAndAsJson) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::cluster_look_test

@@ -5,8 +5,9 @@
 #include <functional>
 
 #include "cli/doctor/machine_facts.h"
+#include "tests/cli/doctor/healthy_cluster.h"
 
-namespace attune::cli {
+namespace attune::cli::machine_findings_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -25,14 +26,6 @@ MachineFacts Healthy() {
           .clock_synchronized = true,
           .places = {{.subject = "runs", .path = "/home/a", .free_bytes = 100 * kGibibyte}},
           .programs = {{"attune-server", true}, {"attune-sidecar", true}}};
-}
-
-Finding About(const Findings& findings, const std::string& subject) {
-  for (const Finding& finding : findings) {
-    if (finding.subject == subject) return finding;
-  }
-  ADD_FAILURE() << "nothing is said of " << subject;
-  return {};
 }
 
 TEST(MachineFindings, OfAMachineThatHasEverythingAllIsWell) {
@@ -123,4 +116,4 @@ TEST(MachineFindings, LookingAtThisMachineFindsTheCoresAndMemoryThatItHas) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::machine_findings_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::cli {
+namespace attune::cli::right_test {
 namespace {
 
 // "patch attune.dev/trainingjobs/status"
@@ -47,4 +47,4 @@ TEST(RightTest, TheOperatorIsAskedForWhatTheChartGivesIt) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::right_test

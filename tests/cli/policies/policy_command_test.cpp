@@ -15,7 +15,7 @@
 #include "operator/local/rest/api_server.h"
 #include "tests/cli/policies/sample_cluster.h"
 
-namespace attune::cli {
+namespace attune::cli::policy_command_test {
 namespace {
 
 using ::testing::AllOf;
@@ -197,4 +197,4 @@ TEST_F(PolicyCommand, MistakesOfABeginnerSayWhatToWrite) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::policy_command_test

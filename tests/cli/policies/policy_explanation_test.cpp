@@ -7,7 +7,7 @@
 #include "tests/cli/golden.h"
 #include "tests/cli/policies/sample_cluster.h"
 
-namespace attune::cli {
+namespace attune::cli::policy_explanation_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -90,4 +90,4 @@ TEST(PolicyExplanation, UnreadableNamespacesAreTakenToBeSelected) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::policy_explanation_test

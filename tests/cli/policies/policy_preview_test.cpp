@@ -7,7 +7,7 @@
 #include "tests/cli/golden.h"
 #include "tests/cli/policies/sample_cluster.h"
 
-namespace attune::cli {
+namespace attune::cli::policy_preview_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -187,4 +187,4 @@ TEST(PolicyPreview, AClusterWithoutTheKindsHasNothingToReplace) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::policy_preview_test

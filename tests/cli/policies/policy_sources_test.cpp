@@ -6,7 +6,7 @@
 
 #include "tests/cli/policies/sample_cluster.h"
 
-namespace attune::cli {
+namespace attune::cli::policy_sources_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST_F(PolicySources, JobsOfTheNamespacesThatPoliciesAreAbout) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::policy_sources_test

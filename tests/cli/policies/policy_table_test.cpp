@@ -6,7 +6,7 @@
 #include "tests/cli/golden.h"
 #include "tests/cli/policies/sample_cluster.h"
 
-namespace attune::cli {
+namespace attune::cli::policy_table_test {
 namespace {
 
 TEST(PolicyTable, WhatEachSelectsAndSaysInALine) {
@@ -48,4 +48,4 @@ TEST(PolicyTable, AStoredPolicyThatCannotBeReadIsNamed) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::policy_table_test

@@ -7,7 +7,7 @@
 
 #include "tests/cli/golden.h"
 
-namespace attune::cli {
+namespace attune::cli::fleet_test {
 namespace {
 
 using ::testing::Each;
@@ -159,4 +159,4 @@ TEST(Fleet, JsonHasWhatTheTableHasAndMore) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::fleet_test

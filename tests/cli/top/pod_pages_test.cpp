@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace attune::cli {
+namespace attune::cli::pod_pages_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -135,4 +135,4 @@ TEST_F(PodPagesTest, OldFiguresAreNotShownAndPodsThatAreGoneAreForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::cli
+}  // namespace attune::cli::pod_pages_test

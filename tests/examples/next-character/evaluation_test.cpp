@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace attune::next_character {
+namespace attune::next_character::evaluation_test {
 namespace {
 
 constexpr NetworkOptions kOptions{.context = 2, .embedding = 1, .hidden1 = 1, .hidden2 = 1};
@@ -54,4 +54,4 @@ TEST(MakeUp, DrawsWhatTheNetworkFindsLikely) {
 }
 
 }  // namespace
-}  // namespace attune::next_character
+}  // namespace attune::next_character::evaluation_test

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "examples/next-character/parallel_network.h"
 
-namespace attune::next_character {
+namespace attune::next_character::network_test {
 namespace {
 
 constexpr NetworkOptions kOptions{.context = 3, .embedding = 4, .hidden1 = 7, .hidden2 = 5};
@@ -132,4 +132,4 @@ TEST(Network, PredictionsAreProbabilitiesAndGoWithTheLoss) {
 }
 
 }  // namespace
-}  // namespace attune::next_character
+}  // namespace attune::next_character::network_test

@@ -7,7 +7,7 @@
 
 #include "tests/examples/word2vec/text_directory.h"
 
-namespace attune::next_character {
+namespace attune::next_character::text_test {
 namespace {
 
 TEST(Symbols, StandForCharactersOneToOne) {
@@ -76,4 +76,4 @@ TEST(Positions, ItemsOfAllEpochsFollowOneAnother) {
 }
 
 }  // namespace
-}  // namespace attune::next_character
+}  // namespace attune::next_character::text_test

@@ -10,7 +10,7 @@
 #include "tests/examples/local_session.h"
 #include "tests/examples/word2vec/text_directory.h"
 
-namespace attune::next_character {
+namespace attune::next_character::worker_test {
 namespace {
 
 using testing::HasSubstr;
@@ -81,4 +81,4 @@ TEST_F(NextCharacterWorker, ALostServerOrMissingTextEndsItWithThatMessage) {
 }
 
 }  // namespace
-}  // namespace attune::next_character
+}  // namespace attune::next_character::worker_test

@@ -8,7 +8,7 @@
 
 #include "tests/examples/package-graph/small_lists.h"
 
-namespace attune::package_graph {
+namespace attune::package_graph::complex_model_test {
 namespace {
 
 struct Problem {
@@ -124,4 +124,4 @@ TEST(Batch, EveryLinkIsInOneItemOfEachEpochInAnotherOrder) {
 }
 
 }  // namespace
-}  // namespace attune::package_graph
+}  // namespace attune::package_graph::complex_model_test

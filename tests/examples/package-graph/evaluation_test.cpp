@@ -7,7 +7,7 @@
 
 #include "tests/examples/package-graph/small_lists.h"
 
-namespace attune::package_graph {
+namespace attune::package_graph::evaluation_test {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST(Report, ShowsRanksGuessesAndNews) {
 }
 
 }  // namespace
-}  // namespace attune::package_graph
+}  // namespace attune::package_graph::evaluation_test

@@ -8,7 +8,7 @@
 
 #include "tests/examples/package-graph/small_lists.h"
 
-namespace attune::package_graph {
+namespace attune::package_graph::graph_test {
 namespace {
 
 using testing::HasSubstr;
@@ -72,4 +72,4 @@ TEST(Graph, ThisMachinesListsMakeAGraph) {
 }
 
 }  // namespace
-}  // namespace attune::package_graph
+}  // namespace attune::package_graph::graph_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::package_graph {
+namespace attune::package_graph::package_list_test {
 namespace {
 
 using testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(PackageList, NamesAndFieldsAreBounded) {
 }
 
 }  // namespace
-}  // namespace attune::package_graph
+}  // namespace attune::package_graph::package_list_test

@@ -13,7 +13,7 @@
 #include "tests/examples/package-graph/small_lists.h"
 #include "tests/examples/word2vec/text_directory.h"
 
-namespace attune::package_graph {
+namespace attune::package_graph::worker_test {
 namespace {
 
 using testing::HasSubstr;
@@ -87,4 +87,4 @@ TEST_F(PackageGraphWorker, ALostServerOrMissingListsEndItWithThatMessage) {
 }
 
 }  // namespace
-}  // namespace attune::package_graph
+}  // namespace attune::package_graph::worker_test

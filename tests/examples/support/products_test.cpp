@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace attune::examples {
+namespace attune::examples::products_test {
 namespace {
 
 std::vector<float> RandomValues(size_t n, Random& random, float scale = 1) {
@@ -83,4 +83,4 @@ TEST(SoftmaxLoss, StaysFiniteForHugeScores) {
 }
 
 }  // namespace
-}  // namespace attune::examples
+}  // namespace attune::examples::products_test

@@ -6,7 +6,7 @@
 #include <barrier>
 #include <set>
 
-namespace attune::examples {
+namespace attune::examples::thread_team_test {
 namespace {
 
 TEST(ThreadTeam, EachPieceIsDoneOnceWhateverNumberCameBefore) {
@@ -37,4 +37,4 @@ TEST(ThreadTeam, PiecesRunAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::examples
+}  // namespace attune::examples::thread_team_test

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-namespace attune::word2vec {
+namespace attune::word2vec::batch_test {
 namespace {
 
 Vocabulary Letters() {
@@ -127,4 +127,4 @@ TEST(Batch, AnEmptyChunkIsAnEmptyBatch) {
 }
 
 }  // namespace
-}  // namespace attune::word2vec
+}  // namespace attune::word2vec::batch_test

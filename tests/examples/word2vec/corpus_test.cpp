@@ -11,7 +11,7 @@
 
 #include "tests/examples/word2vec/text_directory.h"
 
-namespace attune::word2vec {
+namespace attune::word2vec::corpus_test {
 namespace {
 
 using testing::HasSubstr;
@@ -128,4 +128,4 @@ TEST(Chunks, ARunOfItemsIsAnEvenSampleOfTheText) {
 }
 
 }  // namespace
-}  // namespace attune::word2vec
+}  // namespace attune::word2vec::corpus_test

@@ -8,7 +8,7 @@
 #include "base/os/file.h"
 #include "tests/examples/word2vec/text_directory.h"
 
-namespace attune::word2vec {
+namespace attune::word2vec::evaluation_test {
 namespace {
 
 using testing::HasSubstr;
@@ -45,4 +45,4 @@ TEST(HeldOutLoss, OfAnUntrainedModelIsThatOfGuessing) {
 }
 
 }  // namespace
-}  // namespace attune::word2vec
+}  // namespace attune::word2vec::evaluation_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace attune::word2vec {
+namespace attune::word2vec::gradient_test {
 namespace {
 
 struct Problem {
@@ -103,4 +103,4 @@ TEST(Gradient, AnEmptyBatchHasNoLoss) {
 }
 
 }  // namespace
-}  // namespace attune::word2vec
+}  // namespace attune::word2vec::gradient_test

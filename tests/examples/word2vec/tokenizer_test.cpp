@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::word2vec {
+namespace attune::word2vec::tokenizer_test {
 namespace {
 
 std::vector<std::string> Identifiers(std::string_view text) {
@@ -58,4 +58,4 @@ TEST(Tokenizer, BytesOutsideOfAsciiSeparate) {
 }
 
 }  // namespace
-}  // namespace attune::word2vec
+}  // namespace attune::word2vec::tokenizer_test

@@ -11,7 +11,7 @@
 #include "tests/examples/local_session.h"
 #include "tests/examples/word2vec/text_directory.h"
 
-namespace attune::word2vec {
+namespace attune::word2vec::worker_test {
 namespace {
 
 using testing::HasSubstr;
@@ -96,4 +96,4 @@ TEST_F(WorkerTest, ALostServerOrMissingTextEndsItWithThatMessage) {
 }
 
 }  // namespace
-}  // namespace attune::word2vec
+}  // namespace attune::word2vec::worker_test

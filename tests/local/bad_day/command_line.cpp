@@ -3,7 +3,7 @@
 
 #include "tests/local/bad_day/bad_day.h"
 
-namespace attune {
+namespace attune::command_line {
 namespace {
 
 Case Refused(std::string name, std::vector<std::string> command, std::vector<std::string> appears) {
@@ -181,4 +181,4 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(CommandLine, BadDay, ::testing::ValuesIn(kCases), CaseName);
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::command_line

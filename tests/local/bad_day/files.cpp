@@ -1,7 +1,7 @@
 // Files and directories that are not what a command needs.
 #include "tests/local/bad_day/bad_day.h"
 
-namespace attune {
+namespace attune::files {
 namespace {
 
 const GivenFile kGoodJob = Job(Worker("command: [/bin/true]"));
@@ -190,4 +190,4 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(Files, BadDay, ::testing::ValuesIn(kCases), CaseName);
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::files

@@ -1,7 +1,7 @@
 // Manifests that are not right: all of it is said, with file, line and field, and nothing is started.
 #include "tests/local/bad_day/bad_day.h"
 
-namespace attune {
+namespace attune::manifests {
 namespace {
 
 const std::vector<std::string> kValidate = {"validate", "job.yaml"};
@@ -211,4 +211,4 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(Manifests, BadDay, ::testing::ValuesIn(kCases), CaseName);
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::manifests

@@ -1,7 +1,7 @@
 // Programs that are not there, cannot be started, or not where the manifest says.
 #include "tests/local/bad_day/bad_day.h"
 
-namespace attune {
+namespace attune::programs {
 namespace {
 
 const std::vector<std::string> kRun = {"run", "job.yaml", "--plain"};
@@ -105,4 +105,4 @@ const Case kCases[] = {
 INSTANTIATE_TEST_SUITE_P(Programs, BadDay, ::testing::ValuesIn(kCases), CaseName);
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::programs

@@ -8,7 +8,7 @@
 #include "operator/kube/object.h"
 #include "tests/local/bad_day/bad_day.h"
 
-namespace attune {
+namespace attune::several_runs {
 namespace {
 
 using kube::Json;
@@ -268,4 +268,4 @@ TEST_F(OfThree, LogsThatAreEmptySayThatTheyAreWaitedFor) {
 INSTANTIATE_TEST_SUITE_P(Questions, SeveralRuns, ::testing::ValuesIn(kQuestions), NameOf);
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::several_runs

@@ -9,7 +9,7 @@
 
 #include "tests/local/cli/job_run.h"
 
-namespace attune {
+namespace attune::checkpoint_test {
 namespace {
 
 using testing::HasSubstr;
@@ -176,4 +176,4 @@ TEST_F(CheckpointRun, FiveServersGoOnFromOneAndACheckpointThatCannotBeReadIsName
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::checkpoint_test

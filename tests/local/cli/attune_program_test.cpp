@@ -18,7 +18,7 @@
 #include "base/os/file.h"
 #include "tests/local/cli/program.h"
 
-namespace attune {
+namespace attune::attune_program_test {
 namespace {
 
 using ::testing::AllOf;
@@ -331,4 +331,4 @@ TEST_F(AttuneProgram, TopEndsQuietlyWhenItsReaderIsGone) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::attune_program_test

@@ -12,7 +12,7 @@
 #include "base/os/file.h"
 #include "tests/local/cli/job_run.h"
 
-namespace attune {
+namespace attune::runs_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -220,4 +220,4 @@ TEST_F(RunsTest, OutputThatCannotArriveIsRefusedBeforeTheRun) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::runs_test

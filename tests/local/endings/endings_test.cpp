@@ -9,7 +9,7 @@
 
 #include "tests/local/cli/job_run.h"
 
-namespace attune {
+namespace attune::endings_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -227,4 +227,4 @@ TEST_F(Endings, AReportThatCannotBeWrittenAtTheEndIsNoSuccessOfTheCommand) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::endings_test

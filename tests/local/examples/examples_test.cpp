@@ -9,7 +9,7 @@
 #include "tests/examples/package-graph/small_lists.h"
 #include "tests/local/cli/job_run.h"
 
-namespace attune {
+namespace attune::examples_test {
 namespace {
 
 using testing::AllOf;
@@ -118,4 +118,4 @@ TEST_F(ExampleRun, OnlyWhatNeedsNoOtherPodsIsTurnedAndTheWorkersObey) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::examples_test

@@ -8,7 +8,7 @@
 
 #include "tests/local/cli/job_run.h"
 
-namespace attune {
+namespace attune::scaling_test {
 namespace {
 
 class ScalingRun : public JobRun {
@@ -67,4 +67,4 @@ TEST_F(ScalingRun, TheLoopOfTheReadmeCountsEveryExampleOnce) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::scaling_test

@@ -10,7 +10,7 @@
 #include "operator/local/instance.h"
 #include "tests/local/platform/platform_rig.h"
 
-namespace attune::local {
+namespace attune::local::platform_test {
 namespace {
 
 using testing::Eventually;
@@ -244,4 +244,4 @@ TEST(InstanceTest, LivingInstancesAreFoundAndStaleFilesRemoved) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::platform_test

@@ -8,7 +8,7 @@
 
 #include "tests/local/platform/support.h"
 
-namespace attune::local {
+namespace attune::local::process_test {
 namespace {
 
 using testing::Contents;
@@ -167,4 +167,4 @@ TEST(FindProgramTest, TakesPathsAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::process_test

@@ -7,7 +7,7 @@
 #include "operator/local/nodes/node_objects.h"
 #include "tests/local/platform/platform_rig.h"
 
-namespace attune::local {
+namespace attune::local::resize_test {
 namespace {
 
 using testing::Eventually;
@@ -203,4 +203,4 @@ TEST_F(ResizeTest, TheCoresOfAPodAreTheUpperBound) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::resize_test

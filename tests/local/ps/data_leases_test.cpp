@@ -15,7 +15,7 @@
 #include "ps/runtime/worker/worker_runtime.h"
 #include "tests/local/ps/session_fixture.h"
 
-namespace attune::ps {
+namespace attune::ps::data_leases_test {
 namespace {
 
 constexpr uint64_t kItems = 600, kLeaseItems = 100;
@@ -181,4 +181,4 @@ TEST_F(DataLeasesDrainTest, EachThreadMayWorkOnARangeOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::data_leases_test

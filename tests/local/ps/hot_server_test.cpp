@@ -14,7 +14,7 @@
 #include "ps/core/protocol/shard_map.h"
 #include "tests/local/ps/session_fixture.h"
 
-namespace attune::ps {
+namespace attune::ps::hot_server_test {
 namespace {
 
 using std::chrono::seconds;
@@ -111,4 +111,4 @@ TEST_F(HotServerTest, IsRelievedWhileWorkersTrain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::hot_server_test

@@ -8,7 +8,7 @@
 
 #include "tests/local/ps/session_fixture.h"
 
-namespace attune::ps {
+namespace attune::ps::localize_test {
 namespace {
 
 using LocalizeTest = SessionTest;
@@ -189,4 +189,4 @@ TEST_F(LocalizeTest, BadInputIsAnsweredInTheSameWayHereAndElsewhere) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::localize_test

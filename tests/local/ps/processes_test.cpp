@@ -14,7 +14,7 @@
 #include "tests/local/ps/child_process.h"
 #include "tests/local/ps/stand_in_sidecar.h"
 
-namespace attune::ps {
+namespace attune::ps::processes_test {
 namespace {
 
 using std::chrono::seconds;
@@ -276,4 +276,4 @@ TEST_F(ServersTest, HelpTeaches) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::processes_test

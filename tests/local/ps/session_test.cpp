@@ -21,7 +21,7 @@
 #include "ps/runtime/server/server_runtime.h"
 #include "tests/local/ps/session_fixture.h"
 
-namespace attune::ps {
+namespace attune::ps::session_test {
 namespace {
 
 using std::chrono::seconds;
@@ -426,4 +426,4 @@ TEST_F(SessionTest, CallsAfterTheSessionEndedSaySo) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::session_test

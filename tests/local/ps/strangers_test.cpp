@@ -18,7 +18,7 @@
 #include "tests/local/ps/child_process.h"
 #include "tests/ps/transport/node.h"
 
-namespace attune::ps {
+namespace attune::ps::strangers_test {
 namespace {
 
 using std::chrono::seconds;
@@ -223,4 +223,4 @@ TEST_F(JobWithStrangersTest, AHundredSlowClientsOnEveryPortKeepNoMemberOut) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::strangers_test

@@ -26,7 +26,7 @@
 #include "proto/contract.h"
 #include "tests/local/ps/child_process.h"
 
-namespace attune::ps {
+namespace attune::ps::wire_test {
 namespace {
 
 using std::chrono::seconds;
@@ -202,4 +202,4 @@ TEST_F(WireTest, EncryptionNeedsAToken) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::wire_test

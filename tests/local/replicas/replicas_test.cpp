@@ -18,7 +18,7 @@
 #include "operator/local/rest/api_server.h"
 #include "tests/local/ps/child_process.h"
 
-namespace attune {
+namespace attune::replicas_test {
 namespace {
 
 using kube::CallOptions;
@@ -252,4 +252,4 @@ TEST(ReplicaFlagsTest, AnElectionWithoutANamespaceIsRefusedWithAWayOut) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::replicas_test

@@ -1,7 +1,7 @@
 // What ends well is a success, with real processes: never an exit code alone.
 #include "tests/local/word2vec/word2vec_run.h"
 
-namespace attune {
+namespace attune::closing_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST_F(ClosingRun, AStoppedServerIsNamedAndTheJobGoesOnWhenItIsBack) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::closing_test

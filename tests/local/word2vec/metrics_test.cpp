@@ -3,7 +3,7 @@
 
 #include <fstream>
 
-namespace attune {
+namespace attune::metrics_test {
 namespace {
 
 using testing::HasSubstr;
@@ -124,4 +124,4 @@ TEST_F(MetricsRun, TrainingEndsWhenAFigureIsGoodEnough) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::metrics_test

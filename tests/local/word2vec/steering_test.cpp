@@ -2,7 +2,7 @@
 // checkpoints, the tuner, the report. What the servers of this build cannot do is left out, with that reason.
 #include "tests/local/word2vec/word2vec_run.h"
 
-namespace attune {
+namespace attune::steering_test {
 namespace {
 
 using testing::HasSubstr;
@@ -143,4 +143,4 @@ TEST_F(SteeredRun, ARecommendationTouchesNothing) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::steering_test

@@ -1,7 +1,7 @@
 // The example as a user runs it: undisturbed, scaled while it trains, and with a worker killed.
 #include "tests/local/word2vec/word2vec_run.h"
 
-namespace attune {
+namespace attune::word2vec_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST_F(Word2vecRun, ThePaceIsSwitchedWhileItTrainsAndWhatCannotBeIsRefused) {
 }
 
 }  // namespace
-}  // namespace attune
+}  // namespace attune::word2vec_test

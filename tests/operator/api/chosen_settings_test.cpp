@@ -7,7 +7,7 @@
 
 #include "operator/api/job_metadata.h"
 
-namespace attune::api {
+namespace attune::api::chosen_settings_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -149,4 +149,4 @@ TEST(ChosenSettings, TheManagerOfReplicasIsKnown) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::chosen_settings_test

@@ -9,7 +9,7 @@
 #include "base/os/file.h"
 #include "operator/api/manifest/yaml.h"
 
-namespace attune::api {
+namespace attune::api::crd_test {
 namespace {
 
 const std::string kFile = std::string(ATTUNE_SOURCE_DIR) + "/crds/trainingjob.yaml";
@@ -167,4 +167,4 @@ TEST(Crd, DefaultsOfTheFileAreThoseOfTheStructs) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::crd_test

@@ -6,7 +6,7 @@
 
 #include "operator/api/manifest/manifest.h"
 
-namespace attune::api {
+namespace attune::api::examples_test {
 namespace {
 
 TEST(Examples, AreValidAndTheTunedOneLeavesTheTunerRoom) {
@@ -32,4 +32,4 @@ TEST(Examples, AreValidAndTheTunedOneLeavesTheTunerRoom) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::examples_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::api {
+namespace attune::api::failure_policy_test {
 namespace {
 
 using testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST(FailurePolicyFields, EverySignalHasItsName) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::failure_policy_test

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace attune::api {
+namespace attune::api::format_test {
 namespace {
 
 TEST(Format, Percent) {
@@ -56,4 +56,4 @@ TEST(Format, Bytes) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::format_test

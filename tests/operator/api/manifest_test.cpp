@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::api {
+namespace attune::api::manifest_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -249,4 +249,4 @@ TEST(Manifest, NothingAtAllIsAnError) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::manifest_test

@@ -9,7 +9,7 @@
 #include "operator/api/manifest/manifest.h"
 #include "operator/api/pod/pod_schema.h"
 
-namespace attune::api {
+namespace attune::api::pod_fields_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -266,4 +266,4 @@ TEST(AllowedInPod, FollowsListsAndMappings) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::pod_fields_test

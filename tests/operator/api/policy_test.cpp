@@ -9,7 +9,7 @@
 #include "operator/api/manifest/yaml.h"
 #include "operator/api/policy/schedule.h"
 
-namespace attune::api {
+namespace attune::api::policy_test {
 namespace {
 
 constexpr char kNight[] = R"(
@@ -261,4 +261,4 @@ TEST(PolicyCrd, EveryFieldOfTheFilesBehavesTheSameInTheParser) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::policy_test

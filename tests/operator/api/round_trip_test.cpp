@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "operator/api/fields.h"
 
-namespace attune::api {
+namespace attune::api::round_trip_test {
 namespace {
 
 using ::testing::IsEmpty;
@@ -112,4 +112,4 @@ TEST(RoundTrip, OfDrawnManifestsLosesNothing) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::round_trip_test

@@ -5,7 +5,7 @@
 
 #include "operator/api/names.h"
 
-namespace attune::api {
+namespace attune::api::training_job_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -394,4 +394,4 @@ TEST(NearestName, SwapsInsertsDropsAndCase) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::training_job_test

@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace attune::api {
+namespace attune::api::yaml_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -209,4 +209,4 @@ TEST(Yaml, WhatIsNestedWithoutEndIsNamedAsThat) {
 }
 
 }  // namespace
-}  // namespace attune::api
+}  // namespace attune::api::yaml_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::base64_test {
 namespace {
 
 TEST(Base64Decode, KnownTexts) {
@@ -29,4 +29,4 @@ TEST(Base64Encode, IsDecodedToTheSameBytes) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::base64_test

@@ -9,7 +9,7 @@
 #include "operator/kube/events.h"
 #include "operator/kube/watch/reflector.h"
 
-namespace attune::kube {
+namespace attune::kube::cluster_test {
 namespace {
 
 using std::chrono::seconds;
@@ -111,4 +111,4 @@ TEST_P(ClusterTest, LogOfAPodThatDoesNotRunIsRefusedInWords) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::cluster_test

@@ -5,7 +5,7 @@
 
 #include "tests/operator/kube/fake_api.h"
 
-namespace attune::kube {
+namespace attune::kube::events_test {
 namespace {
 
 using std::chrono::minutes;
@@ -196,4 +196,4 @@ TEST(EventRecorder, AFailedWriteIsTriedAgainWithTheNextOccurrence) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::events_test

@@ -7,7 +7,7 @@
 
 #include "tests/operator/kube/fake_api.h"
 
-namespace attune::kube {
+namespace attune::kube::measured_api_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -76,4 +76,4 @@ TEST_F(MeasuredApiTest, SubresourcesHaveNamesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::measured_api_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::object_test {
 namespace {
 
 TEST(Object, ReadsSharedFields) {
@@ -42,4 +42,4 @@ TEST(Object, CoreAndGroupVersions) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::object_test

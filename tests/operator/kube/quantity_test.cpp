@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::quantity_test {
 namespace {
 
 TEST(Quantity, Reads) {
@@ -46,4 +46,4 @@ TEST(Quantity, IsWrittenInTheLargestUnitThatIsExact) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::quantity_test

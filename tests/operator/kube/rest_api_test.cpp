@@ -11,7 +11,7 @@
 #include "tests/operator/kube/scripted_server.h"
 #include "tests/operator/kube/signal_log.h"
 
-namespace attune::kube {
+namespace attune::kube::rest_api_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -433,4 +433,4 @@ TEST(RestApiLog, RefusalIsTold) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::rest_api_test

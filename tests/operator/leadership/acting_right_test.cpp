@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::leadership {
+namespace attune::leadership::acting_right_test {
 namespace {
 
 using std::chrono::seconds;
@@ -40,4 +40,4 @@ TEST(ActingRightTest, AVoidOneIsOverAndKeepsWhenItWasRenewed) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::acting_right_test

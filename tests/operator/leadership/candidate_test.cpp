@@ -7,7 +7,7 @@
 
 #include "operator/local/api/memory_api.h"
 
-namespace attune::leadership {
+namespace attune::leadership::candidate_test {
 namespace {
 
 using kube::Json;
@@ -144,4 +144,4 @@ TEST_F(CandidateTest, WhatIsShownOfIt) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::candidate_test

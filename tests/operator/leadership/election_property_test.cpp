@@ -8,7 +8,7 @@
 #include "base/os/random_seed.h"
 #include "tests/operator/leadership/random_election.h"
 
-namespace attune::leadership {
+namespace attune::leadership::election_property_test {
 namespace {
 
 TEST(ElectionPropertyTest, NeverTwoAtATimeAndSoonOneAgain) {
@@ -33,4 +33,4 @@ TEST(ElectionPropertyTest, NeverTwoAtATimeAndSoonOneAgain) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::election_property_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::leadership {
+namespace attune::leadership::election_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -421,4 +421,4 @@ TEST_F(ElectionTest, AStandbyResignsWithoutACallUnlessItMayHaveTakenTheLease) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::election_test

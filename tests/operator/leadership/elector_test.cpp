@@ -10,7 +10,7 @@
 
 #include "operator/local/api/memory_api.h"
 
-namespace attune::leadership {
+namespace attune::leadership::elector_test {
 namespace {
 
 using kube::Json;
@@ -104,4 +104,4 @@ TEST_F(ElectorTest, AStandbyEndsWithoutHavingLed) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::elector_test

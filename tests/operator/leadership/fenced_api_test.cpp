@@ -10,7 +10,7 @@
 #include "operator/local/api/memory_api.h"
 #include "tests/operator/kube/fake_api.h"
 
-namespace attune::leadership {
+namespace attune::leadership::fenced_api_test {
 namespace {
 
 using kube::Json;
@@ -94,4 +94,4 @@ TEST_F(FencedApiTest, NoWriteMayTakeLongerThanTheRightLasts) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::fenced_api_test

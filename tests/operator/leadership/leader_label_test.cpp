@@ -7,7 +7,7 @@
 #include "operator/leadership/fenced_api.h"
 #include "operator/local/api/memory_api.h"
 
-namespace attune::leadership {
+namespace attune::leadership::leader_label_test {
 namespace {
 
 using kube::Json;
@@ -81,4 +81,4 @@ TEST_F(LeaderLabelTest, APodThatIsGoneIsAnErrorThatNamesIt) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::leader_label_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::leadership {
+namespace attune::leadership::lease_record_test {
 namespace {
 
 using kube::Json;
@@ -55,4 +55,4 @@ TEST(LeaseRecordTest, WhatAHandHasWrittenIsReadAsFarAsItMakesSense) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::lease_record_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::leadership {
+namespace attune::leadership::metrics_test {
 namespace {
 
 using testing::HasSubstr;
@@ -29,4 +29,4 @@ TEST(MetricsTest, ALeaderAndAStandby) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::metrics_test

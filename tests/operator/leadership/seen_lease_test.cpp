@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::leadership {
+namespace attune::leadership::seen_lease_test {
 namespace {
 
 using std::chrono::minutes;
@@ -89,4 +89,4 @@ TEST(SeenLeaseTest, AnObjectOfTheSameNameIsAnotherWrite) {
 }
 
 }  // namespace
-}  // namespace attune::leadership
+}  // namespace attune::leadership::seen_lease_test

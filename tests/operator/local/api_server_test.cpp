@@ -14,7 +14,7 @@
 #include "operator/local/api/memory_api.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::api_server_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -198,4 +198,4 @@ TEST_F(ApiServerTest, EventsAreServedTheWayDescribeAsksForThem) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::api_server_test

@@ -6,7 +6,7 @@
 #include "operator/local/rest/api_server.h"
 #include "tests/operator/kube/api_conformance.h"
 
-namespace attune::kube {
+namespace attune::kube::conformance_test {
 namespace {
 
 const SystemTime kTime;
@@ -54,4 +54,4 @@ INSTANTIATE_TEST_SUITE_P(
     TargetName);
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::conformance_test

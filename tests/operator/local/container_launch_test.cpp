@@ -4,7 +4,7 @@
 
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::container_launch_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST(ContainerLaunchTest, ClearErrors) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::container_launch_test

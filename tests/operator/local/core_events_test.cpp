@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::local {
+namespace attune::local::core_events_test {
 namespace {
 
 using kube::Json;
@@ -42,4 +42,4 @@ TEST(CoreEvents, CarryWhatDescribePrints) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::core_events_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::local {
+namespace attune::local::core_limits_test {
 namespace {
 
 TEST(CoreLimitsTest, TheMostExactNameCounts) {
@@ -37,4 +37,4 @@ TEST(CoreLimitsTest, MistakesSayWhatMayBeWritten) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::core_limits_test

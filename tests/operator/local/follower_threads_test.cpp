@@ -7,7 +7,7 @@
 #include <future>
 #include <memory>
 
-namespace attune::local {
+namespace attune::local::follower_threads_test {
 namespace {
 
 TEST(FollowerThreadsTest, RefusesMoreThanItsMost) {
@@ -53,4 +53,4 @@ TEST(FollowerThreadsTest, WhatABodyHoldsIsGoneWhenJoinReturns) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::follower_threads_test

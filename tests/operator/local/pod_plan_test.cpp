@@ -5,7 +5,7 @@
 #include "operator/local/pods/pod_status.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::pod_plan_test {
 namespace {
 
 using std::chrono::seconds;
@@ -275,4 +275,4 @@ TEST(PodPlanTest, StatusTellsTheLastRun) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::pod_plan_test

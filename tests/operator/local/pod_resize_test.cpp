@@ -6,7 +6,7 @@
 #include "operator/local/pods/pod_status.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::pod_resize_test {
 namespace {
 
 using std::chrono::seconds;
@@ -307,4 +307,4 @@ TEST(PodResizeTest, WithoutFiguresTheStatusSaysSo) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::pod_resize_test

@@ -4,7 +4,7 @@
 
 #include "operator/local/containers/container_program.h"
 
-namespace attune::local {
+namespace attune::local::pod_support_test {
 namespace {
 
 using kube::Json;
@@ -82,4 +82,4 @@ TEST(ContainerEnvironmentTest, IsThatOfTheRunExceptWhatBelongsToOthers) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::pod_support_test

@@ -8,7 +8,7 @@
 #include "operator/local/containers/private_directory.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::pod_volumes_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -100,4 +100,4 @@ TEST_F(PodVolumesTest, ContentThatIsNoBase64IsRefused) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::pod_volumes_test

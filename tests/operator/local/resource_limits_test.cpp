@@ -8,7 +8,7 @@
 
 #include "tests/local/platform/support.h"
 
-namespace attune::local {
+namespace attune::local::resource_limits_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -216,4 +216,4 @@ TEST_F(ContainerLimitsTest, MemoryInUseLeavesOutWhatTheKernelDropsAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::resource_limits_test

@@ -7,7 +7,7 @@
 #include "operator/local/rest/access_token.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::rest_calls_test {
 namespace {
 
 using testing::Key;
@@ -83,4 +83,4 @@ TEST(AccessTokenTest, APathGivesItsTokenAwayOnlyWhenItIsTheRightOne) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::rest_calls_test

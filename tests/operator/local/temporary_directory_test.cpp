@@ -8,16 +8,16 @@
 
 #include <fstream>
 
-namespace attune::local {
+namespace attune::local::temporary_directory_test {
 namespace {
 
 namespace fs = std::filesystem;
 using ::testing::IsEmpty;
 
-class TemporaryDirectoryTest : public testing::Test {
+class TemporaryDirectoryTest : public ::testing::Test {
  protected:
   TemporaryDirectoryTest() {
-    std::string name = testing::TempDir() + "temporary.XXXXXX";
+    std::string name = ::testing::TempDir() + "temporary.XXXXXX";
     EXPECT_NE(::mkdtemp(name.data()), nullptr);
     root_ = name;
   }
@@ -57,7 +57,7 @@ TEST_F(TemporaryDirectoryTest, WhatAKilledProcessLeftIsRemovedAndWhatIsUsedStays
   const auto used = TemporaryDirectory::Make(root_);
   ASSERT_EQ(Entries().size(), 3U);
   RemoveStaleTemporaryDirectories(root_);
-  EXPECT_THAT(Entries(), testing::ElementsAre((*used)->path()));
+  EXPECT_THAT(Entries(), ::testing::ElementsAre((*used)->path()));
 }
 
 TEST_F(TemporaryDirectoryTest, NothingElseIsTouched) {
@@ -77,8 +77,8 @@ TEST_F(TemporaryDirectoryTest, NothingElseIsTouched) {
 TEST_F(TemporaryDirectoryTest, SaysWhereItCannotBeMade) {
   const auto made = TemporaryDirectory::Make(root_ / "absent");
   EXPECT_EQ(made.status().code(), StatusCode::kUnavailable);
-  EXPECT_THAT(std::string(Message(made.status())), testing::HasSubstr("/absent/attune-run-"));
+  EXPECT_THAT(std::string(Message(made.status())), ::testing::HasSubstr("/absent/attune-run-"));
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::temporary_directory_test

@@ -5,7 +5,7 @@
 
 #include "operator/api/manifest/yaml.h"
 
-namespace attune::policy {
+namespace attune::policy::advice_test {
 namespace {
 
 std::vector<std::string> AdviceTexts(const std::string& kind, const std::string& spec,
@@ -88,4 +88,4 @@ TEST(Advice, WhatIsWrongIsNotAdvisedOnAsWell) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::advice_test

@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 
-namespace attune::policy {
+namespace attune::policy::calendar_test {
 namespace {
 
 WallTime Utc(const std::string& text) {
@@ -87,4 +87,4 @@ TEST(Calendar, AnUnknownZoneHoldsAlways) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::calendar_test

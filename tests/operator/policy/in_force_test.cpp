@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::policy {
+namespace attune::policy::in_force_test {
 namespace {
 
 using kube::Json;
@@ -46,4 +46,4 @@ TEST(InForce, NothingIsInForceWhereNoPolicySelectsTheJob) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::in_force_test

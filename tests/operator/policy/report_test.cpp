@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::policy {
+namespace attune::policy::report_test {
 namespace {
 
 using testing::HasSubstr;
@@ -49,4 +49,4 @@ TEST(PolicyReport, WhatIsWrongWithAPolicyIsSaidEvenWithoutJobs) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::report_test

@@ -13,7 +13,7 @@
 #include "operator/policy/resolve.h"
 #include "operator/policy/selection.h"
 
-namespace attune::policy {
+namespace attune::policy::resolve_property_test {
 namespace {
 
 using api::Policy;
@@ -196,4 +196,4 @@ TEST_F(ResolveProperties, ASlowTwinAllowsTheSame) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::resolve_property_test

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace attune::policy {
+namespace attune::policy::resolve_test {
 namespace {
 
 using api::Policy;
@@ -190,4 +190,4 @@ TEST(Resolve, SelectorsOfJobsNamespacesAndTheOwnNamespace) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::resolve_test

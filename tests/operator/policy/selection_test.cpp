@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::policy {
+namespace attune::policy::selection_test {
 namespace {
 
 TEST(Selection, TheFirstPartThatFailsIsNamedWithWhatWasFound) {
@@ -41,4 +41,4 @@ TEST(Selection, LabelsOfANamespaceThatAreNotReadableAreNoReason) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::selection_test

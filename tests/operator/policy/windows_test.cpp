@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::policy {
+namespace attune::policy::windows_test {
 namespace {
 
 using std::chrono_literals::operator""s, std::chrono_literals::operator""h;
@@ -40,4 +40,4 @@ TEST(Windows, WhatCannotBeReadHoldsAlwaysAndSaysWhy) {
 }
 
 }  // namespace
-}  // namespace attune::policy
+}  // namespace attune::policy::windows_test

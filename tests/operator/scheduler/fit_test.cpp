@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace attune::scheduler {
+namespace attune::scheduler::fit_test {
 namespace {
 
 constexpr double kGiB = 1ULL << 30;
@@ -97,4 +97,4 @@ TEST(FitTest, NeverClaimsAFitThatDoesNotExistAndSeldomMissesOne) {
 }
 
 }  // namespace
-}  // namespace attune::scheduler
+}  // namespace attune::scheduler::fit_test

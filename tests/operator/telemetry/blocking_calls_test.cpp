@@ -5,7 +5,7 @@
 #include <atomic>
 #include <future>
 
-namespace attune::telemetry {
+namespace attune::telemetry::blocking_calls_test {
 namespace {
 
 // One thread, which is held by the first call until `release` is set.
@@ -58,4 +58,4 @@ TEST_F(BlockingCallsTest, NoMoreWaitThanTheBoundOfAllSources) {
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::blocking_calls_test

@@ -5,7 +5,7 @@
 
 #include "tests/operator/kube/scripted_server.h"
 
-namespace attune::telemetry {
+namespace attune::telemetry::certificate_test {
 namespace {
 
 using testing::HasSubstr;
@@ -21,4 +21,4 @@ TEST(CertificateTest, OnlyACertificateWithItsOwnKeyServes) {
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::certificate_test

@@ -5,7 +5,7 @@
 #include "operator/telemetry/expiring_cache.h"
 #include "operator/telemetry/message_allowance.h"
 
-namespace attune::telemetry {
+namespace attune::telemetry::failure_budget_test {
 namespace {
 
 using std::chrono::seconds;
@@ -62,4 +62,4 @@ TEST(MessageAllowanceTest, AStreamThatSendsWithoutPauseIsReadFromAtABoundedRate)
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::failure_budget_test

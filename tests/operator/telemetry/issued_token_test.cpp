@@ -12,7 +12,7 @@
 #include "operator/telemetry/issuer_keys.h"
 #include "tests/operator/kube/fake_api.h"
 
-namespace attune::telemetry {
+namespace attune::telemetry::issued_token_test {
 namespace {
 
 using kube::Json;
@@ -235,4 +235,4 @@ TEST(IssuerKeys, WithoutThemNobodyIsBelievedAndItIsSaidWhy) {
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::issued_token_test

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-namespace attune::telemetry {
+namespace attune::telemetry::job_store_test {
 namespace {
 
 using std::chrono::seconds;
@@ -375,4 +375,4 @@ TEST_F(JobStoreTest, TenThousandJobsCreatedAndDeletedEndWhereMemoryBegan) {
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::job_store_test

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-namespace attune::telemetry {
+namespace attune::telemetry::plausible_test {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
@@ -210,4 +210,4 @@ TEST(PlausibleTest, WhatIsLeftOutOfAResultIsNamedInIt) {
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::plausible_test

@@ -17,7 +17,7 @@
 #include "tests/operator/kube/fake_api.h"
 #include "tests/operator/kube/scripted_server.h"
 
-namespace attune::telemetry {
+namespace attune::telemetry::service_test {
 namespace {
 
 using kube::Json;
@@ -455,4 +455,4 @@ TEST_F(ServiceTest, ACertificateThatIsNoneIsAnError) {
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::service_test

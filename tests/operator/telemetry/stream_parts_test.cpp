@@ -8,7 +8,7 @@
 #include "operator/telemetry/open_directives.h"
 #include "operator/telemetry/outgoing_messages.h"
 
-namespace attune::telemetry {
+namespace attune::telemetry::stream_parts_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -47,4 +47,4 @@ TEST(OutgoingMessagesTest, OneIsWrittenAtATimeInOrder) {
 }
 
 }  // namespace
-}  // namespace attune::telemetry
+}  // namespace attune::telemetry::stream_parts_test

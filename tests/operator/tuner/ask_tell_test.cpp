@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace attune::tuner {
+namespace attune::tuner::ask_tell_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -217,4 +217,4 @@ TEST(AskTellTest, RandomBytesAndBrokenLinesDoNotEndIt) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::ask_tell_test

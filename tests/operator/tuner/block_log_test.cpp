@@ -6,7 +6,7 @@
 
 #include "base/random.h"
 
-namespace attune::tuner {
+namespace attune::tuner::block_log_test {
 namespace {
 
 TEST(BlockLogTest, SuccessiveWindowsAtOneSettingAreOneObservationOfTheirMedian) {
@@ -54,4 +54,4 @@ TEST(BlockLogTest, NoiseFollowsTheWindows) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::block_log_test

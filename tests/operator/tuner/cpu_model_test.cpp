@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace attune::tuner {
+namespace attune::tuner::cpu_model_test {
 namespace {
 
 SearchSpace Space() {
@@ -139,4 +139,4 @@ TEST(CpuModelTest, WithoutReadingsNothingIsSaid) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::cpu_model_test

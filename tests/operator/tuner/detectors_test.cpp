@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace attune::tuner {
+namespace attune::tuner::detectors_test {
 namespace {
 
 constexpr int kWindows = 12;
@@ -138,4 +138,4 @@ TEST(DetectorsTest, ALossThatIsNoNumberOrExplodesEndsTheExperiment) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::detectors_test

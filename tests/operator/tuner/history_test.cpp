@@ -6,7 +6,7 @@
 
 #include "operator/tuner/tuner.h"
 
-namespace attune::tuner {
+namespace attune::tuner::history_test {
 namespace {
 
 double SecondsPerUpdate(const Setting& s) { return 0.1 * (1.0 / s[1] + 0.6 / s[0] + 0.03 * s[1] + 0.02 * s[0]); }
@@ -80,4 +80,4 @@ TEST(HistoryTest, DamagedTextAndOddEntriesAreRefused) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::history_test

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace attune::tuner {
+namespace attune::tuner::knob_test {
 namespace {
 
 TEST(KnobTest, EveryRecordIsCompleteAndNamedOnce) {
@@ -53,4 +53,4 @@ TEST(KnobTest, LevelsRiseWithinTheRange) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::knob_test

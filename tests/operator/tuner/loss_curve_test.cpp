@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 
-namespace attune::tuner {
+namespace attune::tuner::loss_curve_test {
 namespace {
 
 struct Estimate {
@@ -240,4 +240,4 @@ TEST(LossCurveTest, KeepsFewSegmentsAndAllSteps) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::loss_curve_test

@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace attune::tuner {
+namespace attune::tuner::memory_model_test {
 namespace {
 
 SearchSpace Space() {
@@ -118,4 +118,4 @@ TEST(MemoryModelTest, WhereNoReadingEverComesTheRiskIsThatOfTheUnknown) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::memory_model_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::tuner {
+namespace attune::tuner::pricing_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -48,4 +48,4 @@ TEST(PricingTest, WrongObjectivesAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::pricing_test

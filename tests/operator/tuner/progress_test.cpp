@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace attune::tuner {
+namespace attune::tuner::progress_test {
 namespace {
 
 std::vector<ProgressSample> Steady(int count, double rate) {
@@ -82,4 +82,4 @@ TEST(EstimateRemainingTest, TheIntervalCoversTheTruthAboutNineTimesInTen) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::progress_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::tuner {
+namespace attune::tuner::search_space_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -176,4 +176,4 @@ TEST(SearchSpaceTest, ContradictionsAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::search_space_test

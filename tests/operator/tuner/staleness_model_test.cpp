@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::tuner {
+namespace attune::tuner::staleness_model_test {
 namespace {
 
 TEST(StalenessModelTest, BeforeAnythingIsMeasuredEachOtherWorkerCounts) {
@@ -55,4 +55,4 @@ TEST(StalenessModelTest, ALoadedOneExpectsTheSame) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::staleness_model_test

@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "operator/tuner/models/normal.h"
 
-namespace attune::tuner {
+namespace attune::tuner::throughput_model_test {
 namespace {
 
 SearchSpace SmallSpace() {
@@ -163,4 +163,4 @@ TEST(NormalTest, ExpectedSavingIsTheIntegral) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::throughput_model_test

@@ -13,7 +13,7 @@
 #include "operator/tuner/models/structural_prior.h"
 #include "operator/tuner/tuner.h"
 
-namespace attune::tuner {
+namespace attune::tuner::timing_model_test {
 namespace {
 
 SearchSpace Space() {
@@ -236,4 +236,4 @@ TEST(TimingTunerTest, SharesThatCannotBeAreRefused) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::timing_model_test

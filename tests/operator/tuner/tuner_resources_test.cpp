@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "operator/tuner/tuner.h"
 
-namespace attune::tuner {
+namespace attune::tuner::tuner_resources_test {
 namespace {
 
 // A step takes a worker one second of CPU on two threads, and 0.2 s of waiting; servers are never short.
@@ -197,4 +197,4 @@ TEST(TunerResourcesTest, ReadingsAndPricesSurviveARestart) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::tuner_resources_test

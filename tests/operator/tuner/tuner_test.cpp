@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace attune::tuner {
+namespace attune::tuner::tuner_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -575,4 +575,4 @@ TEST(TunerTest, ImpossibleJobsAreRefused) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::tuner_test

@@ -14,7 +14,7 @@
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
-namespace attune::ps {
+namespace attune::ps::checkpoint_directory_test {
 namespace {
 
 using testing::ElementsAre;
@@ -380,4 +380,4 @@ TEST_F(CheckpointDirectoryTest, NodesThatDoNotShareTheDirectoryAreToldApart) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::checkpoint_directory_test

@@ -6,7 +6,7 @@
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
-namespace attune::ps {
+namespace attune::ps::crash_test {
 namespace {
 
 const TableSpec kSpec{"embedding", {.dim = 4, .optimizer = Adagrad{}}};
@@ -130,4 +130,4 @@ TEST(CrashTest, AnErrorAtAnyStepLeavesTheEarlierOnesAndTheNextSucceeds) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::crash_test

@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::crc32c_test {
 namespace {
 
 TEST(Crc32cTest, HasTheKnownValues) {  // RFC 3720, B.4, and the usual check value
@@ -37,4 +37,4 @@ TEST(Crc32cTest, TheInstructionAndTheTableAgreeAndChain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::crc32c_test

@@ -15,7 +15,7 @@
 #include "base/os/file.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
-namespace attune::ps {
+namespace attune::ps::export_test {
 namespace {
 
 using testing::HasSubstr;
@@ -287,4 +287,4 @@ TEST_F(ExportTest, ProgressRunsToTheEndAndCanEndIt) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::export_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::filter_file_test {
 namespace {
 
 const FilterRecords kRecords{
@@ -35,4 +35,4 @@ TEST(FilterFileTest, AChangedByteAndAnyShorterLengthAreFound) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::filter_file_test

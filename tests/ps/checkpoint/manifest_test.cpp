@@ -7,7 +7,7 @@
 
 #include "ps/checkpoint/format/crc32c.h"
 
-namespace attune::ps {
+namespace attune::ps::manifest_test {
 namespace {
 
 using testing::HasSubstr;
@@ -163,4 +163,4 @@ TEST(ManifestTest, NamesOfTablesBecomeNamesOfFiles) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::manifest_test

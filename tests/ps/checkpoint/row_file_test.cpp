@@ -12,7 +12,7 @@
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
-namespace attune::ps {
+namespace attune::ps::row_file_test {
 namespace {
 
 using testing::HasSubstr;
@@ -189,4 +189,4 @@ TEST_F(DamagedRowFileTest, AbsurdSizesTakeNoMemory) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_file_test

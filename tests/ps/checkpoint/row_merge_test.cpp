@@ -8,7 +8,7 @@
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
-namespace attune::ps {
+namespace attune::ps::row_merge_test {
 namespace {
 
 struct Newest {
@@ -107,4 +107,4 @@ TEST(HashRangesTest, ShardsAreRangesForAnyNumberOfThem) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_merge_test

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tests/ps/checkpoint/test_tables.h"
 
-namespace attune::ps {
+namespace attune::ps::saved_table_test {
 namespace {
 
 using testing::HasSubstr;
@@ -140,4 +140,4 @@ TEST(SavedTableTest, TheRowLimitHoldsForLoadedRowsToo) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::saved_table_test

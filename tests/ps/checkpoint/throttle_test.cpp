@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace attune::ps {
+namespace attune::ps::throttle_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -41,4 +41,4 @@ TEST(ThrottleTest, CancelEndsAWaitAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::throttle_test

@@ -12,7 +12,7 @@
 #include "ps/runtime/control/coordinator_service.h"
 #include "tests/ps/transport/certificates.h"
 
-namespace attune::ps {
+namespace attune::ps::control_security_test {
 namespace {
 
 constexpr auto kDeadline = std::chrono::seconds(20);
@@ -165,4 +165,4 @@ TEST_F(ControlSecurityTest, UnusableCertificatesAreTold) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::control_security_test

@@ -8,7 +8,7 @@
 #include "ps/runtime/control/coordinator_client.h"
 #include "ps/runtime/control/coordinator_service.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_channel_test {
 namespace {
 
 constexpr auto kDeadline = std::chrono::seconds(20);
@@ -140,4 +140,4 @@ TEST_F(CoordinatorChannelTest, OccupiedPortIsNamed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_channel_test

@@ -8,7 +8,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/runtime/control_samples.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_codec_test {
 namespace {
 
 TEST(CoordinatorCodecTest, EveryMessageOfANodeComesBack) {
@@ -118,4 +118,4 @@ TEST(CoordinatorCodecTest, MapThatContradictsItselfIsRefused) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_codec_test

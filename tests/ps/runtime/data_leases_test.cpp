@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::data_leases_test {
 namespace {
 
 TEST(DataLeasesTest, ABodyThatEndsWhileNothingIsAskedOfTheWorkerIsDoneWhole) {
@@ -29,4 +29,4 @@ TEST(DataLeasesTest, AProgramThatNeverAdvancesLosesNothingWhenItIsAskedToLeave) 
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::data_leases_test

@@ -7,7 +7,7 @@
 #include "attune/v1/telemetry.pb.h"
 #include "ps/core/protocol/incarnation.h"
 
-namespace attune::ps {
+namespace attune::ps::directives_test {
 namespace {
 
 using testing::HasSubstr;
@@ -61,7 +61,7 @@ TEST(Directives, WhatMakesNoSenseIsRefusedWithTheReason) {
   for (const auto& [text, want] : kTable) {
     const StatusOr<Command> command = ToCommand(Parse(text));
     ASSERT_FALSE(command.ok()) << text;
-    EXPECT_THAT(std::string(Message(command.status())), HasSubstr(want));
+    EXPECT_THAT(std::string(attune::Message(command.status())), HasSubstr(want));
   }
 }
 
@@ -80,4 +80,4 @@ TEST(AnswerBox, IsBoundedAndSilentAfterItsEnd) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::directives_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::drain_notice_test {
 namespace {
 
 std::shared_ptr<Future::State> NewState() { return std::make_shared<Future::State>(); }
@@ -47,4 +47,4 @@ TEST(DrainNotice, TheProgramKnowsOfItOnlyWhenItHasAsked) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::drain_notice_test

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace attune::ps {
+namespace attune::ps::end_latch_test {
 namespace {
 
 TEST(EndLatch, TheFirstReasonCounts) {
@@ -23,4 +23,4 @@ TEST(EndLatch, WaitingEndsWhenThereIsOne) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::end_latch_test

@@ -12,7 +12,7 @@
 #include "proto/contract.h"
 #include "ps/transport/security/job_secret.h"
 
-namespace attune::ps {
+namespace attune::ps::environment_test {
 namespace {
 
 TEST(Environment, AProcessOfAnotherAttemptHasAnotherSecret) {
@@ -43,4 +43,4 @@ TEST(Environment, AJobWithoutATokenHasNoneInLaterAttemptsEither) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::environment_test

@@ -18,7 +18,7 @@
 #include "ps/runtime/control/field_codec.h"
 #include "tests/ps/runtime/random_fields.h"
 
-namespace attune::ps {
+namespace attune::ps::field_lists_test {
 namespace {
 
 using codec::Proto;
@@ -247,4 +247,4 @@ TEST(FieldLists, TextsAndListsBeyondTheirLimitsAreRefused) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::field_lists_test

@@ -9,7 +9,7 @@
 #include "base/os/file.h"
 #include "proto/contract.h"
 
-namespace attune::ps {
+namespace attune::ps::leave_mark_test {
 namespace {
 
 class LeaveMarkTest : public ::testing::Test {
@@ -64,4 +64,4 @@ TEST_F(LeaveMarkTest, AProcessWithoutATerminationMessageLeavesNothingBehind) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::leave_mark_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::memory_limit_test {
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20;
@@ -20,4 +20,4 @@ TEST(MemoryLimit, WhatIsFixedOnTheCommandLineIsNotFollowed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::memory_limit_test

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::open_commands_test {
 namespace {
 
 TEST(OpenCommands, EachIsAnsweredOnceByItsNumber) {
@@ -30,4 +30,4 @@ TEST(OpenCommands, NumbersAreNotUsedAgainAndNobodyNeedsToListen) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::open_commands_test

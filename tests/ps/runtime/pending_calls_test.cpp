@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::pending_calls_test {
 namespace {
 
 PendingCalls::Pending NewState() { return std::make_shared<Future::State>(); }
@@ -25,4 +25,4 @@ TEST(PendingCalls, AtTheEndAllAreTakenAndNumbersAreNotUsedAgain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::pending_calls_test

@@ -6,7 +6,7 @@
 
 #include "base/status.h"
 
-namespace attune::ps {
+namespace attune::ps::pending_final_test {
 namespace {
 
 struct FakeSocket {
@@ -86,4 +86,4 @@ TEST(PendingFinalTest, OneThatFollowsOneThatWasGivenUpOnItsWayIsSent) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::pending_final_test

@@ -14,7 +14,7 @@
 #include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
 
-namespace attune::ps {
+namespace attune::ps::reporter_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -268,7 +268,7 @@ TEST_F(ReporterTest, FinishWithoutSidecarEndsInTime) {
   auto reporter = Start();
   const Status status = reporter->Finish({}, milliseconds(30));
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
-  EXPECT_NE(Message(status).find(path_), std::string_view::npos);
+  EXPECT_NE(attune::Message(status).find(path_), std::string_view::npos);
 }
 
 TEST_F(ReporterTest, WithoutSocketPathThereIsNoReporter) {
@@ -322,4 +322,4 @@ TEST_F(ReporterTest, AProcessWithoutCoordinatorRefusesCommands) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::reporter_test

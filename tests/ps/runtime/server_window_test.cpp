@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::server_window_test {
 namespace {
 
 constexpr MonotonicTime kBegin{std::chrono::seconds(100)};
@@ -61,4 +61,4 @@ TEST(ServerWindowTest, ARelocationIsReportedWhileRowsMoveAndSurvivesAnotherCoord
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::server_window_test

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace attune::ps {
+namespace attune::ps::step_alarm_test {
 namespace {
 
 // A loop whose one timer rings when the test says so.
@@ -68,4 +68,4 @@ TEST(StepAlarm, OnceItHasRungTheSameTimeMayBeAskedForAgain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::step_alarm_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::urgent_news_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -54,4 +54,4 @@ TEST(UrgentNews, FiguresWaitForTheEndOfTheWindow) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::urgent_news_test

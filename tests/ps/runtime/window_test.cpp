@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 
-namespace attune::ps {
+namespace attune::ps::window_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -125,4 +125,4 @@ TEST(WorkerWindowTest, SkippedTimeBelongsToNoStep) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::window_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::worker_telemetry_test {
 namespace {
 
 TEST(WaitMeter, ThreadsAreObeyedFromTheStepThatAsksForThem) {
@@ -35,4 +35,4 @@ TEST(WaitMeter, AnOfferOfNothingIsOne) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_telemetry_test

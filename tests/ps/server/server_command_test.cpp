@@ -11,7 +11,7 @@
 
 #include "proto/contract.h"
 
-namespace attune::ps {
+namespace attune::ps::server_command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -88,4 +88,4 @@ TEST_F(ServerCommandTest, TheBestCheckpointLiesWhereAllCheckpointsLie) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::server_command_test

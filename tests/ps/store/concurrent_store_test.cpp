@@ -12,7 +12,7 @@
 #include "ps/store/table_store.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::concurrent_store_test {
 namespace {
 
 #if defined(ATTUNE_THREAD_SANITIZER)
@@ -162,4 +162,4 @@ TEST(ConcurrentStore, ASnapshotIsExactWhileOthersPush) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::concurrent_store_test

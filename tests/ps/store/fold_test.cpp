@@ -13,7 +13,7 @@
 #include "ps/store/formulas/table_options.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::fold_test {
 namespace {
 
 using ::testing::FloatNear;
@@ -302,4 +302,4 @@ TEST(Fold, KeepsTheEraThatARecoveryGave) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::fold_test

@@ -7,7 +7,7 @@
 
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::free_slots_test {
 namespace {
 
 class FreeSlotsTest : public testing::Test {
@@ -56,4 +56,4 @@ TEST_F(FreeSlotsTest, NoSlotIsGivenTwice) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::free_slots_test

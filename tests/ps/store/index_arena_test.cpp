@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::index_arena_test {
 namespace {
 
 TEST(IndexArena, GivesMemoryThatNobodyElseHas) {
@@ -54,4 +54,4 @@ TEST(IndexArena, FreedNeighborsAreUsedTogether) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::index_arena_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::initializer_test {
 namespace {
 
 std::vector<float> Row(const Initializer& initializer, uint64_t seed, const char* table, Key key, size_t dim = 16) {
@@ -70,4 +70,4 @@ TEST(Initializer, NormalHasMeanAndDeviation) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::initializer_test

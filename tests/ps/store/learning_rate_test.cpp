@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace attune::ps {
+namespace attune::ps::learning_rate_test {
 namespace {
 
 TEST(LearningRate, WithoutScheduleItIsOne) {
@@ -47,4 +47,4 @@ TEST(LearningRate, InverseSquareRootContinuesTheWarmUp) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::learning_rate_test

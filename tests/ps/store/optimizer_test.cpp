@@ -12,7 +12,7 @@
 #include "tests/ps/store/scalar_optimizer.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::optimizer_test {
 namespace {
 
 const std::vector<Optimizer>& AllOptimizers() {
@@ -210,4 +210,4 @@ TEST(Optimizer, FindsOneNonFiniteValueAtEveryPlace) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::optimizer_test

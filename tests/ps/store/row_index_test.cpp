@@ -9,7 +9,7 @@
 #include "tests/ps/store/key_of_hash.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::row_index_test {
 namespace {
 
 class KeyedIndex {
@@ -120,4 +120,4 @@ TEST(RowIndex, BytesPerRowStayEvenWhileItGrows) {
 TEST(RowIndex, AnEmptyOneTakesLittle) { EXPECT_LT(RowIndex().memory_bytes(), 2048U); }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_index_test

@@ -11,7 +11,7 @@
 #include "tests/ps/core/rows/map_store.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::row_interface_test {
 namespace {
 
 TableSpec SpecOf(uint32_t dim, uint64_t rows_max = 0) {
@@ -191,4 +191,4 @@ TEST(RowInterface, AShardIsTheRangeOfHashesThatShardIndexGivesIt) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_interface_test

@@ -9,7 +9,7 @@
 #include "ps/store/table_store.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::snapshot_test {
 namespace {
 
 struct OwnedRow {
@@ -190,4 +190,4 @@ TEST(Snapshot, BeginningAndWritingCostNothingPerRow) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::snapshot_test

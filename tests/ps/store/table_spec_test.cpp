@@ -7,7 +7,7 @@
 
 #include "ps/store/table_store.h"
 
-namespace attune::ps {
+namespace attune::ps::table_spec_test {
 namespace {
 
 using testing::HasSubstr;
@@ -54,4 +54,4 @@ TEST(TableSpec, UsualTablesAreValid) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::table_spec_test

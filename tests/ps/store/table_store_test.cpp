@@ -25,7 +25,7 @@
 #include "tests/ps/store/scalar_optimizer.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::table_store_test {
 namespace {
 
 using testing::HasSubstr;
@@ -404,4 +404,4 @@ TEST(TableStore, ARowAllocatesNothing) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::table_store_test

@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::value_type_test {
 namespace {
 
 // A 16-bit type by its definition: sign, `exponent_bits`, the rest mantissa.
@@ -146,4 +146,4 @@ TEST(ValueType, StoredValuesStayFinite) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::value_type_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::departed_peers_test {
 namespace {
 
 using std::chrono::seconds;
@@ -43,4 +43,4 @@ TEST(DepartedPeersTest, OneThatLeavesTwiceHasTwoEntries) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::departed_peers_test

@@ -11,7 +11,7 @@
 
 #include "ps/transport/cores.h"
 
-namespace attune::ps {
+namespace attune::ps::event_loop_test {
 namespace {
 
 constexpr auto kDeadline = std::chrono::seconds(20);
@@ -151,4 +151,4 @@ TEST(EventLoopTest, StopEndsWaitersTooOnceTheirAnswerIsThere) {
 TEST(CoresTest, ThereIsAtLeastOne) { EXPECT_GE(AvailableCores(), 1); }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::event_loop_test

@@ -13,7 +13,7 @@
 #include "ps/transport/frame_reader.h"
 #include "tests/ps/transport/samples.h"
 
-namespace attune::ps {
+namespace attune::ps::frame_test {
 namespace {
 
 uint64_t Seed() {
@@ -278,4 +278,4 @@ TEST(FrameTest, PlaceIsLeftAloneOnceTakenBackAndTheFrameArrivesWhole) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::frame_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace attune::ps {
+namespace attune::ps::handshake_test {
 namespace {
 
 constexpr uint64_t kConnection = 99;
@@ -208,4 +208,4 @@ TEST(HandshakeTest, BothEndsChooseTheSameConnection) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::handshake_test

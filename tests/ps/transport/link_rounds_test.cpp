@@ -9,7 +9,7 @@
 
 #include "tests/ps/transport/manual_loop.h"
 
-namespace attune::ps {
+namespace attune::ps::link_rounds_test {
 namespace {
 
 // Writes down what it is asked to do.
@@ -101,4 +101,4 @@ TEST_F(LinkRoundsTest, BeforeSleepEverythingIsWrittenAndEveryLinkAsked) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::link_rounds_test

@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "ps/transport/frame_reader.h"
 
-namespace attune::ps {
+namespace attune::ps::link_state_test {
 namespace {
 
 uint64_t Seed() {
@@ -140,4 +140,4 @@ TEST(LinkStateTest, EveryFrameArrivesOnceInOrderOverBreakingConnections) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::link_state_test

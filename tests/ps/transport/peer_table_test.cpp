@@ -7,7 +7,7 @@
 
 #include "tests/ps/transport/manual_loop.h"
 
-namespace attune::ps {
+namespace attune::ps::peer_table_test {
 namespace {
 
 class PeerTableTest : public testing::Test {
@@ -49,4 +49,4 @@ TEST_F(PeerTableTest, ManyThreadsFindTheSamePeer) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::peer_table_test

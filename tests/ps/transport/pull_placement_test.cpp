@@ -16,7 +16,7 @@
 #include "ps/transport/frame.h"
 #include "ps/transport/frame_reader.h"
 
-namespace attune::ps {
+namespace attune::ps::pull_placement_test {
 namespace {
 
 constexpr NodeId kServerA{1}, kServerB{2}, kSelf{3};
@@ -291,4 +291,4 @@ TEST_F(PullPlacementTest, AnAnswerOfOtherPositionsThanWereAskedForIsRefused) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::pull_placement_test

@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 
-namespace attune::ps {
+namespace attune::ps::shared_ring_test {
 namespace {
 
 uint64_t Seed() {
@@ -218,4 +218,4 @@ TEST(SharedRingTest, RandomMemoryHarmsNobody) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::shared_ring_test

@@ -9,7 +9,7 @@
 
 #include "tests/ps/transport/node.h"
 
-namespace attune::ps {
+namespace attune::ps::strangers_test {
 namespace {
 
 constexpr NodeId kServer(4711), kWorker(4712);
@@ -169,4 +169,4 @@ TEST(StrangersTest, MembersConnectWhileSlowClientsHoldEveryPlace) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::strangers_test

@@ -15,7 +15,7 @@
 #include "ps/transport/frame.h"
 #include "tests/ps/transport/node.h"
 
-namespace attune::ps {
+namespace attune::ps::tcp_transport_test {
 namespace {
 
 constexpr NodeId kServer(1), kWorker(2);
@@ -369,4 +369,4 @@ TEST(TcpTransportTest, EndOfAProcessThatSharesMemoryIsNoticed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::tcp_transport_test

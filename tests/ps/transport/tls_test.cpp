@@ -13,7 +13,7 @@
 #include "tests/ps/transport/certificates.h"
 #include "tests/ps/transport/node.h"
 
-namespace attune::ps {
+namespace attune::ps::tls_test {
 namespace {
 
 constexpr NodeId kServer(1), kWorker(2);
@@ -137,4 +137,4 @@ TEST_F(TlsTest, UnusableFilesAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::tls_test

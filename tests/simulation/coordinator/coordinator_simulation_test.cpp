@@ -4,7 +4,7 @@
 
 #include "tests/simulation/suite_test.h"
 
-namespace attune::ps::simulation {
+namespace attune::ps::simulation::coordinator_simulation_test {
 namespace {
 
 constexpr uint64_t kSeeds = 500;
@@ -35,4 +35,4 @@ INSTANTIATE_TEST_SUITE_P(CoordinatorSimulation, DeliberateCoordinatorMistake,
                          [](const testing::TestParamInfo<Mutant>& mutant) { return TestNameOf(mutant.param); });
 
 }  // namespace
-}  // namespace attune::ps::simulation
+}  // namespace attune::ps::simulation::coordinator_simulation_test

@@ -4,7 +4,7 @@
 
 #include "tests/simulation/suite_test.h"
 
-namespace attune::ps::simulation {
+namespace attune::ps::simulation::job_simulation_test {
 namespace {
 
 constexpr uint64_t kSeeds = 400;
@@ -49,4 +49,4 @@ INSTANTIATE_TEST_SUITE_P(JobSimulation, DeliberateMistake, testing::ValuesIn(Job
                          [](const testing::TestParamInfo<Mutant>& mutant) { return TestNameOf(mutant.param); });
 
 }  // namespace
-}  // namespace attune::ps::simulation
+}  // namespace attune::ps::simulation::job_simulation_test

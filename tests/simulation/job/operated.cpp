@@ -14,7 +14,6 @@ namespace attune::ps::simulation {
 namespace {
 
 constexpr int kAskedToEnd = 128 + 15;
-constexpr int kKilled = 128 + 9;
 constexpr int kCannotGoOn = 1;
 
 kube::Json JobManifest(const OperatedParameters& p) {

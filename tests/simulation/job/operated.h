@@ -14,6 +14,8 @@
 
 namespace attune::ps::simulation {
 
+inline constexpr int kKilled = 128 + 9;  // the exit status after SIGKILL
+
 // A deliberate mistake on the operator's side, which checkers must see.
 enum class OperatorMistake : uint8_t {
   kNone,

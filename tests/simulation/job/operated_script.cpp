@@ -9,7 +9,6 @@ namespace attune::ps::simulation {
 namespace {
 
 constexpr int kTries = 40;  // a second apart, until a fault is one that the job must survive
-constexpr int kKilled = 128 + 9;
 
 }  // namespace
 

@@ -4,7 +4,7 @@
 
 #include "tests/simulation/suite_test.h"
 
-namespace attune::ps::simulation {
+namespace attune::ps::simulation::operated_simulation_test {
 namespace {
 
 TEST(OperatedSimulation, HoldsItsPromisesUnderEverySeed) {
@@ -27,4 +27,4 @@ TEST(OperatedSimulation, HoldsItsPromisesUnderEverySeed) {
 TEST(OperatedSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(OperatedSuite(), 10); }
 
 }  // namespace
-}  // namespace attune::ps::simulation
+}  // namespace attune::ps::simulation::operated_simulation_test

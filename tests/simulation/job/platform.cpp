@@ -33,6 +33,8 @@ std::string Describe(const controller::ApiCall& call) {
 
 std::string NodeName(uint64_t number) { return "node-" + std::to_string(number % kNodesMade); }
 
+}  // namespace
+
 // Many operators' processes in one run, each with a thread that writes Events: no process here reads them.
 class NoEvents final : public kube::Api {
  public:
@@ -85,8 +87,6 @@ class StandingClock final : public TimeSource {
   MonotonicTime Now() const override { return MonotonicTime(seconds(1)); }
   WallTime WallNow() const override { return WallTime(seconds(1'700'000'000)); }
 };
-
-}  // namespace
 
 class Platform::Clock final : public TimeSource {
  public:

@@ -4,7 +4,7 @@
 
 #include "tests/simulation/suite_test.h"
 
-namespace attune::ps::simulation {
+namespace attune::ps::simulation::rows_simulation_test {
 namespace {
 
 constexpr uint64_t kSeeds = 1000;
@@ -38,4 +38,4 @@ INSTANTIATE_TEST_SUITE_P(RowSimulation, RowMistake, testing::ValuesIn(RowSuite()
                          [](const testing::TestParamInfo<Mutant>& mutant) { return TestNameOf(mutant.param); });
 
 }  // namespace
-}  // namespace attune::ps::simulation
+}  // namespace attune::ps::simulation::rows_simulation_test

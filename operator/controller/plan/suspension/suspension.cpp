@@ -13,7 +13,6 @@ namespace {
 
 using api::SuspensionStatus;
 
-constexpr Duration kLookAgain = std::chrono::seconds(1);
 constexpr Duration kQueueWaits = std::chrono::minutes(5);  // for the checkpoint of a job that it has evicted
 constexpr int64_t kGraceSeconds = 10;  // what a process does now is done again: only an orderly end is waited for
 
@@ -132,10 +131,6 @@ void Enter(SuspensionStatus& record, const char* state, Now now) {
   record.state = state;
   record.since = ToRfc3339(now.wall);
   record.message.clear();
-}
-
-bool IsOfJob(const Observed& observed, const ObservedPod& pod) {
-  return pod.index >= 0 && pod.job_uid == observed.job.uid;
 }
 
 bool IsWithoutPods(const api::TrainingJobStatus& status) {

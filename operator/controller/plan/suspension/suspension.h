@@ -45,7 +45,6 @@ std::optional<api::SuspensionStatus> NextSuspension(const Observed& observed, co
 // Of a job IsWithoutPods: removes what is left of them, servers when no worker needs them for an orderly end any more.
 // What becomes of the job then is status/suspended.h.
 void ReleasePods(const Observed& observed, const PlanOptions& options, Now now, Draft& draft);
-bool IsOfJob(const Observed& observed, const ObservedPod& pod);
 
 // Asks for a restart as a user would, through the annotation.
 void RequestRestart(const Observed& observed, const std::string& why, Now now, Draft& draft);

@@ -8,8 +8,8 @@
 namespace attune::controller {
 namespace {
 
-constexpr size_t kMessageBytesMax = 1024;
-constexpr size_t kWhyBytesMax = 512;
+constexpr size_t kTuningMessageBytesMax = 1024;
+constexpr size_t kDecisionWhyBytesMax = 512;
 
 const char* OutcomeName(tuner::Verdict verdict) {
   switch (verdict) {
@@ -37,7 +37,7 @@ api::TuningDecision DecisionOf(const tuner::NamedRecord& named) {
           .kind = record.kind == tuner::DecisionKind::kTrial ? "Trial" : "Move",
           .from = tuner::SettingText(record.from, named.knobs),
           .to = tuner::SettingText(record.to, named.knobs),
-          .why = FitText(record.why, kWhyBytesMax),
+          .why = FitText(record.why, kDecisionWhyBytesMax),
           .expected = tuner::Text(record.predicted),
           .measured = record.measured ? tuner::Text(*record.measured) : "",
           .outcome = OutcomeName(record.verdict)};
@@ -81,8 +81,8 @@ void ShownTuning::Update(const std::vector<tuner::NamedRecord>& story, const std
 }
 
 void ShownTuning::Fill(const TuningInput& input, api::TuningStatus& status) const {
-  status.message =
-      FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_, kMessageBytesMax);
+  status.message = FitText(input.policy.paused ? "paused; the job keeps " + ToString(input.wanted) : message_,
+                           kTuningMessageBytesMax);
   if (recommended_ && input.policy.mode == api::TuningMode::kRecommend) {
     status.recommended_servers = recommended_->servers;
     status.recommended_workers = recommended_->workers;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "operator/kube/quantity.h"
+#include "operator/local/api/rules/copy_field.h"
 
 namespace attune::local {
 namespace {
@@ -199,14 +200,6 @@ bool SameContainers(const Json& old, const Json& next) {
   Problems problems;
   CheckOrder(old, next, problems);
   return problems.empty();
-}
-
-void CopyField(const Json& from, Json& to, const char* field) {
-  if (from.is_object() && from.contains(field)) {
-    to[field] = from[field];
-  } else {
-    to.erase(field);
-  }
 }
 
 void EraseMutableFields(Json& spec) {

@@ -15,7 +15,7 @@
 #include "tests/operator/controller/execute/executor_rig.h"
 #include "tests/operator/controller/plan/seeds.h"
 
-namespace attune::controller {
+namespace attune::controller::executor_property_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -168,4 +168,4 @@ TEST(ExecutorPropertyTest, WhateverFailsTheJobEndsAndNothingIsLeft) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::executor_property_test

@@ -10,7 +10,7 @@
 #include "operator/kube/client/api_error.h"
 #include "tests/operator/controller/execute/executor_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::executor_test {
 namespace {
 
 using std::chrono::seconds;
@@ -510,4 +510,4 @@ TEST(ExecutorSecretTest, ANameThatIsOnRecordIsNeverReplaced) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::executor_test

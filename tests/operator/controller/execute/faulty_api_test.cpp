@@ -8,7 +8,7 @@
 #include "operator/local/api/memory_api.h"
 #include "tests/operator/controller/execute/executor_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::faulty_api_test {
 namespace {
 
 const kube::Json kPod = {{"apiVersion", "v1"},
@@ -103,4 +103,4 @@ TEST(OperatorsViewTest, ShowsThePastAndNeverGoesBack) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::faulty_api_test

@@ -7,7 +7,7 @@
 #include "operator/controller/tuning/tuning_loop.h"
 #include "tests/operator/controller/execute/tuned_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::history_store_test {
 namespace {
 
 using kube::Json;
@@ -143,4 +143,4 @@ TEST(TuningHistory, WithAFileNoConfigMapIsUsed) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::history_store_test

@@ -6,7 +6,7 @@
 
 #include "tests/operator/controller/execute/tuned_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::kept_spec_test {
 namespace {
 
 using kube::Json;
@@ -96,4 +96,4 @@ TEST_F(KeptSpec, OfAPersonsJobTheSpecIsWritten) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::kept_spec_test

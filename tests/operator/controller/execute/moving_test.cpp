@@ -6,7 +6,7 @@
 
 #include "tests/operator/controller/execute/executor_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::moving_test {
 namespace {
 
 using kube::Json;
@@ -77,4 +77,4 @@ TEST(MovingTest, AnOperatorThatDiesAtAnyCallIsContinued) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::moving_test

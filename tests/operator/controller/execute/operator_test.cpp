@@ -13,7 +13,7 @@
 #include "operator/local/api/memory_api.h"
 #include "proto/contract.h"
 
-namespace attune::controller {
+namespace attune::controller::operator_test {
 namespace {
 
 using kube::Json;
@@ -276,4 +276,4 @@ TEST_F(OperatorTest, MetricsNameTheJobAsLongAsItExists) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::operator_test

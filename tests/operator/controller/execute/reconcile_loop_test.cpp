@@ -13,7 +13,7 @@
 
 #include "base/mutex.h"
 
-namespace attune::controller {
+namespace attune::controller::reconcile_loop_test {
 namespace {
 
 using ::testing::Each;
@@ -106,4 +106,4 @@ TEST_F(ReconcileLoopTest, OneThatWasNeverReadyStops) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::reconcile_loop_test

@@ -6,7 +6,7 @@
 
 #include "tests/operator/controller/execute/executor_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::release_test {
 namespace {
 
 TEST(ReleaseTest, PodsOfJobsThatNoOperatorWatchesCanBeDeleted) {
@@ -51,4 +51,4 @@ TEST(ReleaseTest, OnePodThatCannotBePatchedHoldsUpNoOther) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::release_test

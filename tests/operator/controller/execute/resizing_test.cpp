@@ -8,7 +8,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "tests/operator/controller/execute/executor_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::resizing_test {
 namespace {
 
 using kube::Json;
@@ -270,4 +270,4 @@ TEST(MemoryRaise, WhatGrowsIsRaisedBeforeItIsKilledWhereverTheOperatorDies) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::resizing_test

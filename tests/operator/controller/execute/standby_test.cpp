@@ -10,7 +10,7 @@
 #include "operator/local/api/memory_api.h"
 #include "proto/contract.h"
 
-namespace attune::controller {
+namespace attune::controller::standby_test {
 namespace {
 
 using kube::Json;
@@ -127,4 +127,4 @@ TEST_F(StandbyTest, OneThatBeginsToLeadLooksAtWhatChangedBefore) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::standby_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::stuck_watch_test {
 namespace {
 
 using std::chrono::minutes;
@@ -50,4 +50,4 @@ TEST_F(StuckWatchTest, APauseOfTheOperatorIsNoEvidence) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::stuck_watch_test

@@ -11,7 +11,7 @@
 #include "proto/contract.h"
 #include "tests/operator/controller/execute/tuned_rig.h"
 
-namespace attune::controller {
+namespace attune::controller::tuning_record_test {
 namespace {
 
 using kube::Json;
@@ -402,4 +402,4 @@ TEST(TuningRecord, ATunerThatIsOffTouchesNothingAndContinuesLater) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::tuning_record_test

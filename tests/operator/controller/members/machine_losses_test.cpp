@@ -6,7 +6,7 @@
 
 #include "tests/operator/controller/members/two_machines.h"
 
-namespace attune::controller {
+namespace attune::controller::machine_losses_test {
 namespace {
 
 using std::chrono::hours;
@@ -111,4 +111,4 @@ TEST(MachineLosses, TheNewestAreKeptAndWhatIsNoTimeIsForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::machine_losses_test

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tests/operator/controller/plan/seeds.h"
 
-namespace attune::controller {
+namespace attune::controller::membership_test {
 namespace {
 
 using Indices = std::vector<int32_t>;
@@ -202,4 +202,4 @@ TEST(MembershipTest, ComesToRest) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::membership_test

@@ -11,7 +11,7 @@
 #include "operator/controller/members/slow_workers.h"
 #include "tests/operator/controller/members/two_machines.h"
 
-namespace attune::controller {
+namespace attune::controller::move_test {
 namespace {
 
 using std::chrono::minutes;
@@ -405,4 +405,4 @@ TEST(MoveTest, AFindingsMoveIsCarriedOutAndNotAskedForAgainOnceRefused) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::move_test

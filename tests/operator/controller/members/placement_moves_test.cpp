@@ -16,7 +16,7 @@
 #include "tests/operator/controller/plan/running_job.h"
 #include "tests/operator/controller/plan/seeds.h"
 
-namespace attune::controller {
+namespace attune::controller::placement_moves_test {
 namespace {
 
 using api::ServerPlacement;
@@ -322,4 +322,4 @@ TEST(PlacementStoryTest, NothingMovesWhileAPodIsMissing) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::placement_moves_test

@@ -7,7 +7,7 @@
 #include "operator/controller/members/move.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::resize_moves_test {
 namespace {
 
 using kube::Json;
@@ -38,16 +38,16 @@ void Answer(FakeCluster& cluster, const std::string& pod, const char* answer) {
   cluster.Settle();
 }
 
-std::string State(const FakeCluster& cluster) {
+std::string MoveState(const FakeCluster& cluster) {
   const auto& move = cluster.status().move;
   return move ? move->state + ": " + move->message : "";
 }
 
 TEST(ResizeMovesTest, ASizeThatNeverFitsIsGivenOnAnotherMachine) {
   FakeCluster cluster = AskedForMore(8);
-  EXPECT_EQ(State(cluster), "") << "its machine has not answered";
+  EXPECT_EQ(MoveState(cluster), "") << "its machine has not answered";
   Answer(cluster, "a-worker-1", "Infeasible");
-  EXPECT_THAT(State(cluster),
+  EXPECT_THAT(MoveState(cluster),
               HasSubstr("Moving: a-worker-1 moves from node-1 to node-2, because cpu 6 has no room on"));
   ASSERT_TRUE(cluster.Has("a-worker-2"));
   EXPECT_THAT(cluster.pod("a-worker-2")["spec"]["containers"].dump(), HasSubstr(R"("cpu":"6")"));
@@ -56,10 +56,10 @@ TEST(ResizeMovesTest, ASizeThatNeverFitsIsGivenOnAnotherMachine) {
 TEST(ResizeMovesTest, OneThatWaitsForRoomHasAMinute) {
   FakeCluster cluster = AskedForMore(8);
   Answer(cluster, "a-worker-1", "Deferred");
-  EXPECT_EQ(State(cluster), "");
+  EXPECT_EQ(MoveState(cluster), "");
   cluster.Advance(kRoomWait);
   cluster.Settle();
-  EXPECT_THAT(State(cluster), HasSubstr("Moving: a-worker-1 moves from node-1 to node-2"));
+  EXPECT_THAT(MoveState(cluster), HasSubstr("Moving: a-worker-1 moves from node-1 to node-2"));
 }
 
 TEST(ResizeMovesTest, OneOfWhichItIsNotKnownSinceWhenItWaitsStays) {
@@ -68,7 +68,7 @@ TEST(ResizeMovesTest, OneOfWhichItIsNotKnownSinceWhenItWaitsStays) {
   for (Json& condition : cluster.pod("a-worker-1")["status"]["conditions"]) condition.erase("lastTransitionTime");
   cluster.Advance(2 * kRoomWait);
   cluster.Settle();
-  EXPECT_EQ(State(cluster), "");
+  EXPECT_EQ(MoveState(cluster), "");
 }
 
 TEST(ResizeMovesTest, ThePodStaysWhereNothingBetterIs) {
@@ -89,7 +89,7 @@ TEST(ResizeMovesTest, ThePodStaysWhereNothingBetterIs) {
     FakeCluster cluster = AskedForMore(c.cores, c.mode);
     if (c.missing) cluster.job().spec.workers.replicas = 3;
     Answer(cluster, "a-worker-1", "Infeasible");
-    EXPECT_EQ(State(cluster), "");
+    EXPECT_EQ(MoveState(cluster), "");
   }
 }
 
@@ -110,4 +110,4 @@ TEST(ResizeMovesTest, WhatWasGivenUpIsNotAskedForAgainAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::resize_moves_test

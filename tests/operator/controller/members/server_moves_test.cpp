@@ -10,7 +10,7 @@
 #include "operator/controller/members/slow_workers.h"
 #include "tests/operator/controller/members/two_machines.h"
 
-namespace attune::controller {
+namespace attune::controller::server_moves_test {
 namespace {
 
 using std::chrono::minutes;
@@ -302,4 +302,4 @@ TEST(ServerMoveTest, AJobWithOneServerIsScaledWhileItMoves) {
 // --- the operator dies
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::server_moves_test

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "operator/controller/members/move.h"
+#include "tests/operator/controller/notes.h"
 #include "tests/operator/controller/plan/running_job.h"
 
 namespace attune::controller {
@@ -39,14 +40,6 @@ inline void Ask(FakeCluster& cluster, const std::string& request) { cluster.job(
 inline std::string State(const FakeCluster& cluster) {
   const auto& move = cluster.status().move;
   return move ? move->state + ": " + move->message : "";
-}
-
-inline std::vector<std::string> Notes(const FakeCluster& cluster, const std::string& reason) {
-  std::vector<std::string> notes;
-  for (const EmitEvent& event : cluster.events()) {
-    if (event.event_reason == reason) notes.push_back(event.note);
-  }
-  return notes;
 }
 
 }  // namespace attune::controller

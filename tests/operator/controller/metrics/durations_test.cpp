@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-namespace attune::controller {
+namespace attune::controller::durations_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -36,4 +36,4 @@ TEST(Durations, CallsHaveASeriesForEachVerbResourceAndOutcome) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::durations_test

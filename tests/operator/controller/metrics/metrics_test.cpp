@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::controller {
+namespace attune::controller::metrics_test {
 namespace {
 
 // What dashboards and alerts were written against: names, types, help, labels and values of this page stay.
@@ -225,4 +225,4 @@ TEST(OperatorMetricsTest, ALossThatIsNoNumberIsNotANumberInTheScrape) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::metrics_test

@@ -12,7 +12,7 @@
 #include "proto/contract.h"
 #include "tests/operator/controller/execute/fake_cluster.h"
 
-namespace attune::controller {
+namespace attune::controller::job_policy_test {
 namespace {
 
 using kube::Json;
@@ -105,4 +105,4 @@ TEST(JobPolicyTest, NothingWaitsForIt) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::job_policy_test

@@ -8,7 +8,7 @@
 #include "proto/contract.h"
 #include "tests/operator/controller/execute/fake_cluster.h"
 
-namespace attune::controller {
+namespace attune::controller::job_secret_test {
 namespace {
 
 using kube::Json;
@@ -94,4 +94,4 @@ TEST(JobSecretTest, TheSecretCannotChangeAndGoesWithTheJob) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::job_secret_test

@@ -6,7 +6,7 @@
 #include "operator/controller/objects/pods.h"
 #include "tests/operator/controller/execute/fake_cluster.h"
 
-namespace attune::controller {
+namespace attune::controller::pod_resources_test {
 namespace {
 
 using kube::Json;
@@ -149,4 +149,4 @@ TEST(PodResources, APatchNamesWhatDiffers) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::pod_resources_test

@@ -6,7 +6,7 @@
 #include "proto/contract.h"
 #include "tests/operator/controller/execute/fake_cluster.h"
 
-namespace attune::controller {
+namespace attune::controller::pods_test {
 namespace {
 
 using kube::At;
@@ -228,4 +228,4 @@ TEST(PodsTest, AModelClaimIsMountedInEveryPod) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::pods_test

@@ -6,7 +6,7 @@
 #include "operator/controller/observe/names.h"
 #include "operator/kube/client/api_error.h"
 
-namespace attune::controller {
+namespace attune::controller::act_failures_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -113,4 +113,4 @@ TEST_F(ActFailuresTest, WhatIsNotWantedAnyMoreIsForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::act_failures_test

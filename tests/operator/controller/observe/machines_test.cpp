@@ -4,7 +4,7 @@
 #include "operator/controller/observe/machines.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::machines_test {
 namespace {
 
 using testing::HasSubstr;
@@ -86,4 +86,4 @@ TEST(Machines, AreLookedAtWhereAPlanNeedsThem) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::machines_test

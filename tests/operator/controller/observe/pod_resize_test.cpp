@@ -5,7 +5,7 @@
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/timestamp.h"
 
-namespace attune::controller {
+namespace attune::controller::pod_resize_test {
 namespace {
 
 using kube::Json;
@@ -88,4 +88,4 @@ TEST(PodResize, RecordsSurviveTheirText) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::pod_resize_test

@@ -8,7 +8,7 @@
 #include "proto/contract.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::closing_test {
 namespace {
 
 using std::chrono::seconds;
@@ -640,4 +640,4 @@ TEST(Closing, AJobThatIsToReachItsGoalAndNoMoreHasSucceededAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::closing_test

@@ -10,7 +10,7 @@
 #include "proto/pod_number.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::coordinator_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -663,4 +663,4 @@ TEST(Appointment, AServerRemovedByForceIsNotCalledGone) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::coordinator_test

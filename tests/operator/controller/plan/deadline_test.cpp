@@ -7,7 +7,7 @@
 #include "operator/controller/plan/verdicts/deadline.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::deadline_test {
 namespace {
 
 using std::chrono::seconds;
@@ -94,4 +94,4 @@ TEST(ManagedBy, AnotherControllersJobIsLeftAlone) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::deadline_test

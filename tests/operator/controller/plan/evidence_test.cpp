@@ -7,7 +7,7 @@
 #include "proto/pod_number.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::evidence_test {
 namespace {
 
 using std::chrono::seconds;
@@ -458,4 +458,4 @@ TEST_F(NodeDrainTest, TheOnlyServerStaysUntilAnotherOneHasItsRows) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::evidence_test

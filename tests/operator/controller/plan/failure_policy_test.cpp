@@ -9,7 +9,7 @@
 #include "operator/controller/plan/failure.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::failure_policy_test {
 namespace {
 
 using api::FailureAction;
@@ -162,4 +162,4 @@ TEST(FailurePolicy, AServersEndMayBeIgnoredToo) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::failure_policy_test

@@ -8,7 +8,7 @@
 
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::gang_start_test {
 namespace {
 
 using std::chrono::minutes;
@@ -24,7 +24,7 @@ FakeCluster Gang(int servers, int workers, int timeout = 60) {
   return FakeCluster(job);
 }
 
-std::string State(const FakeCluster& cluster) {
+std::string GangState(const FakeCluster& cluster) {
   return cluster.status().suspension ? cluster.status().suspension->state : "none";
 }
 
@@ -42,12 +42,12 @@ TEST(GangStart, WhatDoesNotFitWholeGivesBackWhatItHas) {
   cluster.Unschedulable("a-server-1", "0/3 nodes are available");
   LetPass(cluster, 58);
   EXPECT_TRUE(cluster.Has("a-server-0"));
-  EXPECT_EQ(State(cluster), "none");
+  EXPECT_EQ(GangState(cluster), "none");
   LetPass(cluster, 4);
   cluster.ConfirmDeletions();
   cluster.Settle();
   EXPECT_THAT(cluster.PodNames(), IsEmpty());
-  EXPECT_EQ(State(cluster), "Suspended");
+  EXPECT_EQ(GangState(cluster), "Suspended");
   EXPECT_THAT(
       cluster.Condition(api::kSuspended),
       StartsWith("True/JobSuspended: 1 of 3 pods had a machine after 60 s (spec.startPolicy.gangTimeoutSeconds); it "
@@ -67,7 +67,7 @@ TEST(GangStart, PausesGrowAndAnAttemptThatIsCompleteEndsThem) {
     LetPass(cluster, 62);
     cluster.ConfirmDeletions();
     cluster.Settle();
-    ASSERT_EQ(State(cluster), "Suspended") << attempt;
+    ASSERT_EQ(GangState(cluster), "Suspended") << attempt;
     EXPECT_EQ(cluster.status().suspension->gang_tries, attempt);
     const Duration pause = GangPause(cluster.job(), attempt);
     EXPECT_GE(pause, 2 * last);
@@ -82,7 +82,7 @@ TEST(GangStart, PausesGrowAndAnAttemptThatIsCompleteEndsThem) {
   EXPECT_THAT(cluster.Condition(kTrainingStarted), StartsWith("True"));
   EXPECT_EQ(cluster.status().suspension->gang_tries, 0);
   LetPass(cluster, 300);
-  EXPECT_EQ(State(cluster), "Resumed");
+  EXPECT_EQ(GangState(cluster), "Resumed");
 }
 
 TEST(GangStart, AJobThatHasStartedKeepsItsPodsWhateverLeavesIt) {
@@ -96,7 +96,7 @@ TEST(GangStart, AJobThatHasStartedKeepsItsPodsWhateverLeavesIt) {
   cluster.job().spec.workers.replicas = 9;
   ++cluster.job().generation;
   LetPass(cluster, 200);
-  EXPECT_EQ(State(cluster), "none");
+  EXPECT_EQ(GangState(cluster), "none");
   EXPECT_TRUE(cluster.Has("a-worker-0"));
 }
 
@@ -107,7 +107,7 @@ TEST(GangStart, AllHaveMachinesButPullTheirImagesForLong) {
   cluster.Settle();
   cluster.Waiting("a-worker-0", "ContainerCreating", "");
   LetPass(cluster, 300);
-  EXPECT_EQ(State(cluster), "none");
+  EXPECT_EQ(GangState(cluster), "none");
 }
 
 TEST(GangStart, OneThatFailsWhileOthersStillPullTheirImagesTakesNoneOfThemAway) {
@@ -125,7 +125,7 @@ TEST(GangStart, OneThatFailsWhileOthersStillPullTheirImagesTakesNoneOfThemAway) 
     LetPass(cluster, 1);
     cluster.ConfirmDeletions();
   }
-  EXPECT_EQ(State(cluster), "none");
+  EXPECT_EQ(GangState(cluster), "none");
   EXPECT_TRUE(cluster.Has("a-worker-0"));
 }
 
@@ -134,7 +134,7 @@ TEST(GangStart, WithoutATimeoutEachStartsWhenItCan) {
   cluster.Settle();
   cluster.Start("a-server-0");
   LetPass(cluster, 500);
-  EXPECT_EQ(State(cluster), "none");
+  EXPECT_EQ(GangState(cluster), "none");
 }
 
 TEST(GangStart, AUserWhoSuspendsItMeanwhileIsObeyed) {
@@ -174,4 +174,4 @@ TEST(GangStart, PausesOfJobsDifferAndAreBounded) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::gang_start_test

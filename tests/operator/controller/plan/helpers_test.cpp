@@ -6,7 +6,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/failure.h"
 
-namespace attune::controller {
+namespace attune::controller::helpers_test {
 namespace {
 
 using std::chrono::seconds;
@@ -123,4 +123,4 @@ TEST(ExpectationsTest, WhatHasComeAndGoneMayBeCreatedAgainAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::helpers_test

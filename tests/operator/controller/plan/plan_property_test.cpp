@@ -12,7 +12,7 @@
 #include "tests/operator/controller/execute/fake_cluster.h"
 #include "tests/operator/controller/plan/seeds.h"
 
-namespace attune::controller {
+namespace attune::controller::plan_property_test {
 namespace {
 
 using std::chrono::seconds;
@@ -155,4 +155,4 @@ TEST(PlanPropertyTest, RandomHistoriesComeToRest) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::plan_property_test

@@ -12,7 +12,7 @@
 #include "proto/contract.h"
 #include "tests/operator/controller/execute/fake_cluster.h"
 
-namespace attune::controller {
+namespace attune::controller::plan_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -23,7 +23,7 @@ using testing::Not;
 using testing::StartsWith;
 
 // A job of one server and `workers` workers, all running and ready.
-FakeCluster Running(JobBuilder job) {
+FakeCluster Started(JobBuilder job) {
   FakeCluster cluster(job.Build());
   cluster.Settle();
   cluster.StartAll();
@@ -35,7 +35,7 @@ FakeCluster Running(JobBuilder job) {
 
 // Its servers report that they hold rows.
 FakeCluster Training(JobBuilder job) {
-  FakeCluster cluster = Running(std::move(job));
+  FakeCluster cluster = Started(std::move(job));
   for (const std::string& name : cluster.PodNames()) cluster.Connect(name);
   for (telemetry::PodSample& pod : cluster.sample.pods) {
     if (pod.role == contract::kRoleServer) pod.window.mutable_server()->set_rows(1);
@@ -99,7 +99,7 @@ TEST(PlanTest, NoWorkerIsMadeBeforeItIsOnRecordThatTheJobHasBegun) {
 }
 
 TEST(PlanTest, ASecondPlanOnTheSameInputPlansNothing) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(2));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(2).Workers(2));
   EXPECT_THAT(cluster.Reconcile(), ElementsAre());
   EXPECT_THAT(cluster.Condition(api::kReady), StartsWith("True/Ready"));
   EXPECT_EQ(cluster.status().phase, "Running");
@@ -107,7 +107,7 @@ TEST(PlanTest, ASecondPlanOnTheSameInputPlansNothing) {
 }
 
 TEST(PlanTest, TrainingStartsOnceAndIsScaledAfterwards) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(2).Workers(1));
   const auto count = [&](const std::string& reason) {
     return std::ranges::count_if(cluster.events(),
                                  [&](const EmitEvent& event) { return event.event_reason == reason; });
@@ -134,7 +134,7 @@ TEST(PlanTest, TrainingStartsOnceAndIsScaledAfterwards) {
 }
 
 TEST(PlanTest, ATunerThatIsTurnedOffLeavesItsStory) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kAuto));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1).Tuning(api::TuningMode::kAuto));
   cluster.tuning.emplace();
   cluster.tuning->status = {.stage = "Keeping", .message = "keeping", .servers = 1, .workers = 1, .changes = 3};
   cluster.tuning->status.decisions = {{.number = 3, .elapsed_seconds = 90, .outcome = "Kept"}};
@@ -152,12 +152,12 @@ TEST(PlanTest, ATunerThatIsTurnedOffLeavesItsStory) {
   EXPECT_EQ(cluster.status().tuning->decisions[0].outcome, "Kept");
   EXPECT_EQ(cluster.tuning_state, "{}");
   EXPECT_EQ(cluster.Condition(api::kTuning), "absent");
-  FakeCluster never = Running(MakeTrainingJob("b").Servers(1).Workers(1));
+  FakeCluster never = Started(MakeTrainingJob("b").Servers(1).Workers(1));
   EXPECT_FALSE(never.status().tuning.has_value());
 }
 
 TEST(PlanTest, WhenTheJobIsFinishedAndAllWorkersHaveEndedItIsASuccessAndServersEndWithIt) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2));
   cluster.Exit("a-worker-0", 0);
   cluster.Settle();
   EXPECT_EQ(cluster.status().phase, "Running") << "one worker that finishes earlier is normal";
@@ -174,7 +174,7 @@ TEST(PlanTest, WhenTheJobIsFinishedAndAllWorkersHaveEndedItIsASuccessAndServersE
 }
 
 TEST(PlanTest, AServerThatExitsAfterTheLastWorkerIsNoFailure) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.Exit("a-worker-0", 0);
   cluster.Exit("a-server-0", 0);
   cluster.Settle();
@@ -182,7 +182,7 @@ TEST(PlanTest, AServerThatExitsAfterTheLastWorkerIsNoFailure) {
 }
 
 TEST(PlanTest, AServerThatFinishesAMomentBeforeTheWorkersIsNoFailure) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.Exit("a-server-0", 0);
   cluster.Settle();
   EXPECT_EQ(api::FindCondition(cluster.status(), api::kFailed), nullptr);
@@ -195,7 +195,7 @@ TEST(PlanTest, AServerThatFinishesAMomentBeforeTheWorkersIsNoFailure) {
 // Servers end with 0 only when the goal is reached and the last worker has left: a replacement that was created
 // meanwhile finds no coordinator to join.
 TEST(PlanTest, WorkersThatComeAfterAllServersHaveFinishedAreNotWaitedForLong) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.Connect("a-worker-0");
   cluster.sample.pods.back().window.mutable_worker()->set_clock(120);
   cluster.Exit("a-server-0", 0);
@@ -210,7 +210,7 @@ TEST(PlanTest, WorkersThatComeAfterAllServersHaveFinishedAreNotWaitedForLong) {
 }
 
 TEST(PlanTest, WorkersThatWereNeverSeenToTrainAreWaitedForOnlyAMoment) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.Exit("a-server-0", 0);
   cluster.Settle();
   EXPECT_EQ(cluster.status().phase, "Running");
@@ -222,7 +222,7 @@ TEST(PlanTest, WorkersThatWereNeverSeenToTrainAreWaitedForOnlyAMoment) {
 }
 
 TEST(PlanTest, AReplacementThatNeverTrainedIsNotWaitedForAtAll) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2));
   for (const char* name : {"a-worker-0", "a-worker-1"}) {
     cluster.Connect(name);
     cluster.sample.pods.back().window.mutable_worker()->set_clock(name == std::string("a-worker-0") ? 0 : 120);
@@ -236,7 +236,7 @@ TEST(PlanTest, AReplacementThatNeverTrainedIsNotWaitedForAtAll) {
 }
 
 TEST(PlanTest, ASummaryKeepsTheLastLossAndTheMeanRate) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.sample.mean_rate = 5000;  // of telemetry that ended with the worker
   cluster.sample.last_loss = 3.25;
   cluster.Exit("a-worker-0", 0);
@@ -248,7 +248,7 @@ TEST(PlanTest, ASummaryKeepsTheLastLossAndTheMeanRate) {
 }
 
 TEST(PlanTest, OneServerThatEndsAloneFailsTheJobAfterAWhile) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.Exit("a-server-0", 0);
   cluster.Settle();
   cluster.Advance(seconds(61));
@@ -258,7 +258,7 @@ TEST(PlanTest, OneServerThatEndsAloneFailsTheJobAfterAWhile) {
 }
 
 TEST(PlanTest, AFailedWorkerIsCountedThenReplacedAfterItsBackoff) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).BackoffLimit(3));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2).BackoffLimit(3));
   cluster.Exit("a-worker-1", 3, "cannot open /data\n");
   EXPECT_THAT(cluster.Reconcile(), ElementsAre(StartsWith("PatchPod a-worker-1 (failure 1"), StartsWith("WriteStatus"),
                                                HasSubstr("exited with code 3; restart 1 of at most 3 follows in 1 s")));
@@ -279,7 +279,7 @@ TEST(PlanTest, AFailedWorkerIsCountedThenReplacedAfterItsBackoff) {
 }
 
 TEST(PlanTest, OneFailureTooManyFailsTheJobWithTheEndOfTheLog) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).BackoffLimit(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1).BackoffLimit(1));
   cluster.Exit("a-worker-0", 1);
   cluster.Settle();
   cluster.Advance(seconds(10));
@@ -433,7 +433,7 @@ TEST(PlanTest, AServerDeletedBeforeTheJobFormedIsCreatedAgain) {
 }
 
 TEST(PlanTest, AWorkerDeletedFromOutsideIsReplacedAndNotCounted) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).BackoffLimit(0));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2).BackoffLimit(0));
   const auto old_uid = kube::Uid(cluster.pod("a-worker-1"));
   const std::string old(old_uid);
   cluster.DeleteFromOutside("a-worker-1");
@@ -445,7 +445,7 @@ TEST(PlanTest, AWorkerDeletedFromOutsideIsReplacedAndNotCounted) {
 }
 
 TEST(PlanTest, AWorkerThatExitsZeroWhileBeingDeletedHasNotFinishedTheJob) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.DeleteFromOutside("a-worker-0");
   cluster.Exit("a-worker-0", 0);
   cluster.Settle();
@@ -454,7 +454,7 @@ TEST(PlanTest, AWorkerThatExitsZeroWhileBeingDeletedHasNotFinishedTheJob) {
 }
 
 TEST(PlanTest, AWorkerWhoseMachineShutsDownHasNotFinishedThoughItsContainerReturnedZero) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.Exit("a-worker-0", 0);
   cluster.pod("a-worker-0")["status"]["phase"] = "Failed";
   cluster.pod("a-worker-0")["status"]["reason"] = "Terminated";
@@ -464,7 +464,7 @@ TEST(PlanTest, AWorkerWhoseMachineShutsDownHasNotFinishedThoughItsContainerRetur
 }
 
 TEST(PlanTest, AnEvictedWorkerIsReplacedAtOnceAndCountsNoFailure) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2));
   const std::string old(kube::Uid(cluster.pod("a-worker-0")));
   cluster.Evict("a-worker-0");
   cluster.Settle();
@@ -476,7 +476,7 @@ TEST(PlanTest, AnEvictedWorkerIsReplacedAtOnceAndCountsNoFailure) {
 }
 
 TEST(PlanTest, AWorkerOnALostNodeIsRemovedWithoutConfirmationAfterItsGrace) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2));
   const std::string old(kube::Uid(cluster.pod("a-worker-1")));
   cluster.LoseNodeOf("a-worker-1");
   cluster.DeleteFromOutside("a-worker-1", 30);
@@ -490,14 +490,14 @@ TEST(PlanTest, AWorkerOnALostNodeIsRemovedWithoutConfirmationAfterItsGrace) {
 }
 
 TEST(PlanTest, ScalingUpAddsNewIndexesOnly) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().spec.workers.replicas = 3;
   cluster.Settle();
   EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-worker-0", "a-worker-1", "a-worker-2"));
 }
 
 TEST(PlanTest, ScalingDownDrainsTheHighestIndexesThroughTheirSidecars) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(3).DrainSeconds(60));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(3).DrainSeconds(60));
   cluster.Connect("a-worker-1");
   cluster.Connect("a-worker-2");
   cluster.Settle();
@@ -518,7 +518,7 @@ TEST(PlanTest, ScalingDownDrainsTheHighestIndexesThroughTheirSidecars) {
 }
 
 TEST(PlanTest, ARestartedOperatorCarriesOnADrain) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).DrainSeconds(60));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2).DrainSeconds(60));
   cluster.Connect("a-worker-1");
   cluster.job().spec.workers.replicas = 1;
   cluster.Settle();
@@ -537,7 +537,7 @@ TEST(PlanTest, ARestartedOperatorCarriesOnADrain) {
 }
 
 TEST(PlanTest, ALeavingWorkerWithoutSidecarIsAskedBySigterm) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2).DrainSeconds(60));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2).DrainSeconds(60));
   cluster.job().spec.workers.replicas = 1;
   cluster.Settle();
   EXPECT_TRUE(cluster.Has("a-worker-1")) << "its sidecar may come back";
@@ -546,7 +546,7 @@ TEST(PlanTest, ALeavingWorkerWithoutSidecarIsAskedBySigterm) {
 }
 
 TEST(PlanTest, ALeavingWorkerThatNeverStartedIsRemovedAtOnce) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().spec.workers.replicas = 2;
   cluster.Settle();
   cluster.job().spec.workers.replicas = 1;
@@ -555,7 +555,7 @@ TEST(PlanTest, ALeavingWorkerThatNeverStartedIsRemovedAtOnce) {
 }
 
 TEST(PlanTest, ScalingUpAgainDuringADrainWaitsForTheLeaverAndThenReplacesIt) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2));
   cluster.Connect("a-worker-1");
   cluster.job().spec.workers.replicas = 1;
   cluster.Settle();
@@ -571,7 +571,7 @@ TEST(PlanTest, ScalingUpAgainDuringADrainWaitsForTheLeaverAndThenReplacesIt) {
 }
 
 TEST(PlanTest, ChangingTheNumberOfServersOfARunningJobIsToldAndLeftAlone) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(2).Workers(1));
   cluster.job().spec.servers.replicas = 3;
   cluster.Settle();
   EXPECT_THAT(cluster.PodNames(), ElementsAre("a-server-0", "a-server-1", "a-worker-0"));
@@ -588,7 +588,7 @@ TEST(PlanTest, ChangingTheNumberOfServersOfARunningJobIsToldAndLeftAlone) {
 }
 
 TEST(PlanTest, ObstaclesAreToldInConditions) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().spec.workers.replicas = 2;
   cluster.Settle();
   cluster.Unschedulable("a-worker-1", "0/2 nodes are available: 2 Insufficient cpu.");
@@ -619,7 +619,7 @@ TEST(PlanTest, AnInvalidManifestStartsNothingAndIsRepairable) {
 }
 
 TEST(PlanTest, ARunningJobWhoseManifestBecomesInvalidGoesOn) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.problems = {{"spec.goal", "", "at least one goal"}};
   cluster.Settle();
   EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Invalid"));
@@ -628,14 +628,14 @@ TEST(PlanTest, ARunningJobWhoseManifestBecomesInvalidGoesOn) {
 }
 
 TEST(PlanTest, ADeletedJobLetsEverythingGo) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(2));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(2));
   cluster.job().being_deleted = true;
   cluster.Settle();
   EXPECT_TRUE(cluster.PodNames().empty());
 }
 
 TEST(PlanTest, PodsOfAJobThatIsGoneAreLetGoWhenTheyAreDeleted) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   const auto plan = [&] {
     std::vector<std::string> texts;
     for (const Step& step : PlanWithoutJob(cluster.Observe().pods, cluster.now().wall)) {
@@ -653,7 +653,7 @@ TEST(PlanTest, PodsOfAJobThatIsGoneAreLetGoWhenTheyAreDeleted) {
 }
 
 TEST(PlanTest, ANewJobOfTheSameNameWaitsForTheOldPodsNames) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().uid = "uid-of-its-successor";
   cluster.job().status = {};
   cluster.Settle();
@@ -680,7 +680,7 @@ TEST(PlanTest, CleanPodsDecidesWhatStays) {
 }
 
 TEST(PlanTest, AJobWithATimeToLiveIsDeletedAfterIt) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1).TimeToLive(100));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1).TimeToLive(100));
   cluster.Exit("a-worker-0", 0);
   cluster.Finish();
   cluster.Settle();
@@ -693,7 +693,7 @@ TEST(PlanTest, AJobWithATimeToLiveIsDeletedAfterIt) {
 }
 
 TEST(PlanTest, ProgressAloneIsWrittenNoOftenerThanTheInterval) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.options.status_interval = seconds(10);
   cluster.Connect("a-worker-0");
   cluster.sample.job.emplace().set_items_total(100);
@@ -710,7 +710,7 @@ TEST(PlanTest, ProgressAloneIsWrittenNoOftenerThanTheInterval) {
 }
 
 TEST(PlanTest, TheFinalReportIsKeptEvenWhenItComesAfterTheEnd) {
-  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  FakeCluster cluster = Started(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.Exit("a-worker-0", 0);
   cluster.Finish();
   cluster.Settle();
@@ -721,4 +721,4 @@ TEST(PlanTest, TheFinalReportIsKeptEvenWhenItComesAfterTheEnd) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::plan_test

@@ -10,7 +10,7 @@
 #include "operator/controller/plan/checkpoint_interval.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::requests_test {
 namespace {
 
 using std::chrono::seconds;
@@ -310,4 +310,4 @@ TEST(Requests, ACheckpointThatFailsIsAnsweredToo) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::requests_test

@@ -7,9 +7,10 @@
 
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/plan/resizes.h"
+#include "tests/operator/controller/notes.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::resizes_test {
 namespace {
 
 using kube::Json;
@@ -50,14 +51,6 @@ Json Asked(FakeCluster& cluster, const std::string& pod) {
     if (container["name"] == kube::Label(cluster.pod(pod), "attune.dev/role")) return container["resources"];
   }
   return {};
-}
-
-std::vector<std::string> Notes(const FakeCluster& cluster, const std::string& reason) {
-  std::vector<std::string> notes;
-  for (const EmitEvent& event : cluster.events()) {
-    if (event.event_reason == reason) notes.push_back(event.note);
-  }
-  return notes;
 }
 
 size_t Resizes(const std::vector<std::string>& done) {
@@ -369,4 +362,4 @@ TEST(MemoryRaise, AnAlarmThatIsNotOfThisPodOrLimitRaisesNothing) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::resizes_test

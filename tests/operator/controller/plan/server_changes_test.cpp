@@ -9,7 +9,7 @@
 
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::server_changes_test {
 namespace {
 
 using std::chrono::seconds;
@@ -682,4 +682,4 @@ TEST(ServerLoss, ShardsThatWentBackToAnEmptyCheckpointAreNotCalledSafe) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::server_changes_test

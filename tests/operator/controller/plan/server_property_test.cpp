@@ -10,7 +10,7 @@
 #include "tests/operator/controller/execute/fake_cluster.h"
 #include "tests/operator/controller/plan/seeds.h"
 
-namespace attune::controller {
+namespace attune::controller::server_property_test {
 namespace {
 
 using std::chrono::seconds;
@@ -195,4 +195,4 @@ TEST(ServerPropertyTest, RandomHistoriesKeepTheRowsAndComeToRest) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::server_property_test

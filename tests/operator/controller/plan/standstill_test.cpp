@@ -8,7 +8,7 @@
 
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::standstill_test {
 namespace {
 
 using std::chrono::seconds;
@@ -261,4 +261,4 @@ TEST_F(StandstillTest, MetricsThatHaveStoppedAreNotAvailable) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::standstill_test

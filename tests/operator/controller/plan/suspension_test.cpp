@@ -11,7 +11,7 @@
 #include "operator/controller/plan/suspension/suspension.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::suspension_test {
 namespace {
 
 using std::chrono::minutes;
@@ -426,4 +426,4 @@ TEST(RestartToResize, IsNotTriedAgainSoonForTheSameLackOfRoom) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::suspension_test

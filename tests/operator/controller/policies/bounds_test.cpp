@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::bounds_test {
 namespace {
 
 policy::Effective WorkersBetween(std::optional<int64_t> min, std::optional<int64_t> max) {
@@ -59,4 +59,4 @@ TEST(PolicyBounds, InAConflictNothingIsShrunk) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::bounds_test

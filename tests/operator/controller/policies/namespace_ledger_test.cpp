@@ -9,7 +9,7 @@
 #include "operator/controller/policies/bounds.h"
 #include "tests/operator/controller/plan/seeds.h"
 
-namespace attune::controller {
+namespace attune::controller::namespace_ledger_test {
 namespace {
 
 using kube::Json;
@@ -232,4 +232,4 @@ TEST(NamespaceLedgerProperty, WhatTunersDecideNeverRequestsMoreThanPoliciesAllow
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::namespace_ledger_test

@@ -11,7 +11,7 @@
 #include "operator/controller/queue/workload.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::queue_test {
 namespace {
 
 using kube::Json;
@@ -393,4 +393,4 @@ TEST(Queue, MalformedWorkloadsReadAsNoPlace) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::queue_test

@@ -7,7 +7,7 @@
 #include "operator/controller/status/degraded.h"
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::degraded_test {
 namespace {
 
 using std::chrono::seconds;
@@ -122,4 +122,4 @@ TEST(CountedPods, AreWrittenOnceInATimeAndAStartThatIsCompleteAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::degraded_test

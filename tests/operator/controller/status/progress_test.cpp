@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace attune::controller {
+namespace attune::controller::progress_test {
 namespace {
 
 using std::chrono::seconds;
@@ -54,4 +54,4 @@ TEST(ProgressTest, RemainingTimeComesFromTheProgressOfThisRunAlone) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::progress_test

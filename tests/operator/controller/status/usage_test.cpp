@@ -5,7 +5,7 @@
 
 #include "tests/operator/controller/plan/running_job.h"
 
-namespace attune::controller {
+namespace attune::controller::usage_test {
 namespace {
 
 using std::chrono::seconds;
@@ -58,4 +58,4 @@ TEST(UsageTest, AnOldReportAndAnEndedPodSayNothing) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::usage_test

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace attune::controller {
+namespace attune::controller::change_gate_test {
 namespace {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST(ChangeGate, AMoveNeedsTheGainAndTheCertaintyThatPoliciesAskFor) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::change_gate_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::finding_actions_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -287,4 +287,4 @@ TEST_F(FindingActionsTest, NothingIsAskedForWhileTheSpecChangesOrPodsAreNotMoved
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::finding_actions_test

@@ -5,7 +5,7 @@
 
 #include "base/os/file.h"
 
-namespace attune::controller {
+namespace attune::controller::history_file_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -61,7 +61,7 @@ TEST_F(HistoryFileTest, ADamagedFileIsToldAndMovedAsideByTheNextEntry) {
   HistoryFile file(path());
   const Status opened = file.Open();
   EXPECT_FALSE(opened.ok());
-  EXPECT_THAT(ToString(opened), HasSubstr(path().string()));
+  EXPECT_THAT(attune::ToString(opened), HasSubstr(path().string()));
   EXPECT_TRUE(file.history().empty());
   ASSERT_TRUE(file.Add(Entry("a")).ok());
   EXPECT_TRUE(std::filesystem::exists(path().string() + ".damaged"));
@@ -89,4 +89,4 @@ TEST_F(HistoryFileTest, WithoutAPathItLivesInMemory) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::history_file_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace attune::controller {
+namespace attune::controller::job_health_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -176,4 +176,4 @@ TEST_F(HealthTest, SavedFindingsReadAsLinesAndDamageAsNone) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::job_health_test

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-namespace attune::controller {
+namespace attune::controller::job_space_test {
 namespace {
 
 using testing::HasSubstr;
@@ -164,4 +164,4 @@ TEST(JobSpaceTest, WhyNothingCanBeTriedNamesWhatHoldsTheJob) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::job_space_test

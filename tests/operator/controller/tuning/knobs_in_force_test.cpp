@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attune::controller {
+namespace attune::controller::knobs_in_force_test {
 namespace {
 
 TuningInput Elastic() {
@@ -105,4 +105,4 @@ TEST(KnobsInForceTest, AnotherOperatorContinuesWithTheSameSpace) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::knobs_in_force_test

@@ -7,7 +7,7 @@
 #include <functional>
 #include <random>
 
-namespace attune::controller {
+namespace attune::controller::memory_forecast_test {
 namespace {
 
 constexpr double kWindow = 5;
@@ -144,4 +144,4 @@ TEST(MemoryForecast, PodsThatAreNotHeardAreNotJudgedAndForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::memory_forecast_test

@@ -10,7 +10,7 @@
 
 #include "base/os/random_seed.h"
 
-namespace attune::controller {
+namespace attune::controller::memory_reclaim_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -223,4 +223,4 @@ TEST_F(MemoryReclaimTest, ItEndsWhateverTheProgramDoes) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::memory_reclaim_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::parts_care_test {
 namespace {
 
 TEST(PartsCareTest, AHealthyJobIsNoNews) {
@@ -33,4 +33,4 @@ TEST(PartsCareTest, ALoadedOneKeepsWhatWasFoundUntilItHasLookedItself) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::parts_care_test

@@ -4,7 +4,7 @@
 
 #include "tests/operator/controller/tuning/formula_job.h"
 
-namespace attune::controller {
+namespace attune::controller::policies_loop_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST(TuningLoopUnderPolicies, ANewOperatorCountsTheChangesOfTheOneBefore) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::policies_loop_test

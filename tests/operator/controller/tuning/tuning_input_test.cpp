@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-namespace attune::controller {
+namespace attune::controller::tuning_input_test {
 namespace {
 
 telemetry::PodSample Pod(const std::string& name, MonotonicTime at) {
@@ -311,4 +311,4 @@ TEST(TuningInput, ANodeWithoutLimitsHasNoShares) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::tuning_input_test

@@ -11,7 +11,7 @@
 
 #include "tests/operator/controller/tuning/formula_job.h"
 
-namespace attune::controller {
+namespace attune::controller::tuning_loop_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -672,4 +672,4 @@ TEST(TuningLoop, WhileAnothersChoiceComesAboutTheLossIsThatOfTheSettingWhichRuns
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::tuning_loop_test

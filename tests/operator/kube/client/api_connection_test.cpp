@@ -13,7 +13,7 @@
 #include "tests/operator/kube/scripted_server.h"
 #include "tests/operator/kube/signal_log.h"
 
-namespace attune::kube {
+namespace attune::kube::api_connection_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -280,4 +280,4 @@ TEST(ApiConnectionLimit, ACallWhoseTurnIsTooLateSaysSo) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::api_connection_test

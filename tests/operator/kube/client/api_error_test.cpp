@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::api_error_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -84,4 +84,4 @@ TEST(ApiError, RedirectsAreRefusedWithTheirTarget) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::api_error_test

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-namespace attune::kube {
+namespace attune::kube::call_gate_test {
 namespace {
 
 using std::chrono::hours;
@@ -51,4 +51,4 @@ TEST(CallGateTest, IsEmptyWhenTheLastHasLeft) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::call_gate_test

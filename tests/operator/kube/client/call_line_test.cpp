@@ -11,7 +11,7 @@
 #include "base/os/random_seed.h"
 #include "base/random.h"
 
-namespace attune::kube {
+namespace attune::kube::call_line_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -158,4 +158,4 @@ TEST(CallLine, PropertiesOverRandomHistories) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::call_line_test

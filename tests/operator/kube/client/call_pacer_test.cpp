@@ -8,7 +8,7 @@
 
 #include "operator/kube/client/api_error.h"
 
-namespace attune::kube {
+namespace attune::kube::call_pacer_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -54,4 +54,4 @@ TEST(CallPacer, ThreadsAreHeldToTheRate) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::call_pacer_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::http_failure_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -120,4 +120,4 @@ TEST(HttpFailure, EveryCauseHasItsStatus) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::http_failure_test

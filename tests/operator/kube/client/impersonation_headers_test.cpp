@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::impersonation_headers_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -34,4 +34,4 @@ TEST(ImpersonationHeaders, KeysCannotBecomeAnythingElse) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::impersonation_headers_test

@@ -4,7 +4,7 @@
 
 #include <future>
 
-namespace attune::kube {
+namespace attune::kube::piece_queue_test {
 namespace {
 
 constexpr auto kNow = std::chrono::steady_clock::time_point::min();
@@ -53,4 +53,4 @@ TEST(PieceQueueTest, ClosingWakesTheReaderAndDropsWhatIsQueued) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::piece_queue_test

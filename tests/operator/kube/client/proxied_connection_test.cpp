@@ -8,7 +8,7 @@
 #include "tests/operator/kube/signal_log.h"
 #include "tests/operator/kube/tunnel_proxy.h"
 
-namespace attune::kube {
+namespace attune::kube::proxied_connection_test {
 namespace {
 
 using ::testing::AllOf;
@@ -62,4 +62,4 @@ TEST(ApiConnectionProxy, OneThatIsNotThereIsUnavailable) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::proxied_connection_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::resource_path_test {
 namespace {
 
 TEST(ResourcePath, CollectionsAndObjects) {
@@ -31,4 +31,4 @@ TEST(ResourcePath, QueriesAreEncodedAndEmptyValuesLeftOut) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::resource_path_test

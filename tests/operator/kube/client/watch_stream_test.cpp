@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace attune::kube {
+namespace attune::kube::watch_stream_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -99,4 +99,4 @@ TEST(ParseWatchLine, AnythingElseIsDamage) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::watch_stream_test

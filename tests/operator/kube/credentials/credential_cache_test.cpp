@@ -4,7 +4,7 @@
 
 #include "base/random.h"
 
-namespace attune::kube {
+namespace attune::kube::credential_cache_test {
 namespace {
 
 using Step = CredentialCache::Step;
@@ -180,4 +180,4 @@ TEST_F(CredentialCacheTest, PropertiesOverRandomHistories) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::credential_cache_test

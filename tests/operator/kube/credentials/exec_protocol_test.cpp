@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::exec_protocol_test {
 namespace {
 
 using End = CommandResult::End;
@@ -77,7 +77,8 @@ TEST(ParseExecCredential, WhatIsWrongIsSaidWithoutShowingIt) {
   for (const auto& c : cases) {
     const Status status = ParseExecCredential(c.output, Plugin()).status();
     EXPECT_EQ(status.code(), StatusCode::kUnauthenticated) << c.why;
-    EXPECT_THAT(ToString(status), AllOf(HasSubstr(c.text), Not(HasSubstr("secret")), HasSubstr("by hand"))) << c.why;
+    EXPECT_THAT(attune::ToString(status), AllOf(HasSubstr(c.text), Not(HasSubstr("secret")), HasSubstr("by hand")))
+        << c.why;
   }
 }
 
@@ -95,7 +96,7 @@ TEST(StatusOfRun, EveryEndIsNamed) {
       {{.end = End::kCancelled}, "this process ends"},
   };
   for (const auto& c : cases) {
-    EXPECT_THAT(ToString(StatusOfRun(c.result, Plugin(), std::chrono::seconds(15))), HasSubstr(c.text));
+    EXPECT_THAT(attune::ToString(StatusOfRun(c.result, Plugin(), std::chrono::seconds(15))), HasSubstr(c.text));
   }
   EXPECT_EQ(StatusOfRun({.end = End::kExited, .code = 0, .errors = "a warning"}, Plugin(), {}), OkStatus());
 }
@@ -122,4 +123,4 @@ TEST(ShownErrors, SecretsControlCharactersAndLengthAreTakenOut) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::exec_protocol_test

@@ -8,7 +8,7 @@
 
 #include "base/os/file.h"
 
-namespace attune::kube {
+namespace attune::kube::exec_source_test {
 namespace {
 
 using End = CommandResult::End;
@@ -122,7 +122,7 @@ TEST_F(ExecSourceTest, WhenItFailsAllWhoWaitHearWhyAndItIsNotRunForEach) {
   for (int i = 0; i < 5; ++i) {
     const Status status = Get().status();
     EXPECT_EQ(status.code(), StatusCode::kUnauthenticated);
-    EXPECT_THAT(ToString(status),
+    EXPECT_THAT(attune::ToString(status),
                 HasSubstr("credentials of context prod from '/bin/cloud': the program ended with exit "
                           "code 255: please log in"));
   }
@@ -144,7 +144,7 @@ TEST_F(ExecSourceTest, ARefusedTokenIsAskedForAgainOnceAndEveryCallThatHadItGets
   EXPECT_EQ(Get()->token, "two");
   EXPECT_EQ(program_.Commands().size(), 2U);
   EXPECT_FALSE(source_->Refused(second.number)) << "what was asked for again is refused as well";
-  EXPECT_THAT(ToString(Get().status()), HasSubstr("the API server refuses what the program gives"));
+  EXPECT_THAT(attune::ToString(Get().status()), HasSubstr("the API server refuses what the program gives"));
   EXPECT_EQ(program_.Commands().size(), 2U);
 }
 
@@ -168,7 +168,7 @@ TEST_F(ExecSourceTest, ACallLeavesAtItsDeadlineAndTheRunContinues) {
   program_.Hold();
   const Status late = source_->Get(time_.Now() + std::chrono::milliseconds(1)).status();
   EXPECT_EQ(late.code(), StatusCode::kUnavailable);
-  EXPECT_THAT(ToString(late), HasSubstr("has not answered yet"));
+  EXPECT_THAT(attune::ToString(late), HasSubstr("has not answered yet"));
   program_.Release();
   EXPECT_EQ(Get()->token, "one");
   EXPECT_EQ(program_.Commands().size(), 1U);
@@ -200,8 +200,8 @@ TEST_F(ExecSourceTest, AMissingProgramIsNamedWithTheHint) {
   Make();
   const Status status = Get().status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
-  EXPECT_THAT(ToString(status), AllOf(HasSubstr("there is no program 'attune-no-such-program'"),
-                                      HasSubstr("; Install it with: brew install cloud")));
+  EXPECT_THAT(attune::ToString(status), AllOf(HasSubstr("there is no program 'attune-no-such-program'"),
+                                              HasSubstr("; Install it with: brew install cloud")));
   EXPECT_TRUE(program_.Commands().empty());
 }
 
@@ -232,10 +232,10 @@ TEST(ExecSourceProgramTest, ARealProgramIsAskedAndOneThatFailsIsShownWithItsErro
   config.exec.arguments = {kV1, "token"};
   EXPECT_EQ(MakeCredentialSource(config, time)->Get(time.Now() + seconds(20))->token, "token-x");
   config.exec.arguments = {"fail"};
-  EXPECT_THAT(ToString(MakeCredentialSource(config, time)->Get(time.Now() + seconds(20)).status()),
+  EXPECT_THAT(attune::ToString(MakeCredentialSource(config, time)->Get(time.Now() + seconds(20)).status()),
               HasSubstr("exit code 7: not logged in"));
   std::filesystem::remove(file);
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::exec_source_test

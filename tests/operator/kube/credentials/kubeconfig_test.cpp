@@ -10,7 +10,7 @@
 #include "base/os/file.h"
 #include "operator/kube/credentials/service_account.h"
 
-namespace attune::kube {
+namespace attune::kube::kubeconfig_test {
 namespace {
 
 using ::testing::AllOf;
@@ -126,7 +126,7 @@ TEST_F(KubeconfigTest, WhatIsNotUnderstoodIsRefusedInWords) {
   for (const auto& c : cases) {
     Status status = Parse(c.context).status();
     EXPECT_EQ(status.code(), c.want) << c.context << ": " << status;
-    EXPECT_THAT(ToString(status), HasSubstr(c.text));
+    EXPECT_THAT(attune::ToString(status), HasSubstr(c.text));
   }
 }
 
@@ -136,7 +136,7 @@ TEST_F(KubeconfigTest, DamagedFilesNeverThrow) {
         "current-context: x\ncontexts: [5, {name: x, context: 7}]", "current-context: x\ncontexts: {a: b}"}) {
     EXPECT_EQ(ParseKubeconfigs({{"config", text}}, "").status().code(), StatusCode::kInvalidArgument) << text;
   }
-  EXPECT_THAT(ToString(ParseKubeconfigs({{"config", "a: 1\nb: ["}}, "").status()),
+  EXPECT_THAT(attune::ToString(ParseKubeconfigs({{"config", "a: 1\nb: ["}}, "").status()),
               HasSubstr("kubeconfig config: line "));
 }
 
@@ -183,7 +183,7 @@ TEST_F(KubeconfigTest, ProgramsThatCannotBeRunAreRefusedInWords) {
   for (const auto& c : cases) {
     const Status status = WithUser(c.user).status();
     EXPECT_EQ(status.code(), c.want) << c.user << ": " << status;
-    EXPECT_THAT(ToString(status), AllOf(HasSubstr(c.text), HasSubstr((directory_ / "config").string())));
+    EXPECT_THAT(attune::ToString(status), AllOf(HasSubstr(c.text), HasSubstr((directory_ / "config").string())));
   }
   EXPECT_TRUE(WithUser("{exec: {command: x, apiVersion: client.authentication.k8s.io/v1beta1}}").ok());
 }
@@ -237,16 +237,18 @@ TEST(KubeconfigMerge, TheFirstFileThatSetsSomethingGivesAllOfIt) {
   EXPECT_EQ(a.name_space, "default") << "nor what the third says of this context";
 
   EXPECT_THAT(
-      ToString(ParseKubeconfigs(files, "c").status()),
+      attune::ToString(ParseKubeconfigs(files, "c").status()),
       HasSubstr("kubeconfig /one/config:/two/config:/three/config: context \"c\" does not exist; it has: a, a, b"));
 }
 
 TEST(KubeconfigMerge, AFileThatIsNoneIsNamed) {
   const KubeconfigFile good = {"/good", "current-context: x"};
-  EXPECT_THAT(ToString(ParseKubeconfigs({good, {"/bad", "a: ["}}, "").status()), HasSubstr("kubeconfig /bad: line"));
-  EXPECT_THAT(ToString(ParseKubeconfigs({good, {"/bad", "text"}}, "").status()),
+  EXPECT_THAT(attune::ToString(ParseKubeconfigs({good, {"/bad", "a: ["}}, "").status()),
+              HasSubstr("kubeconfig /bad: line"));
+  EXPECT_THAT(attune::ToString(ParseKubeconfigs({good, {"/bad", "text"}}, "").status()),
               HasSubstr("kubeconfig /bad: is not a kubeconfig"));
-  EXPECT_THAT(ToString(ParseKubeconfigs({good, {"/empty", ""}}, "").status()), HasSubstr("context \"x\" does not"));
+  EXPECT_THAT(attune::ToString(ParseKubeconfigs({good, {"/empty", ""}}, "").status()),
+              HasSubstr("context \"x\" does not"));
 }
 
 TEST(KubeconfigMerge, ListsOfFiles) {
@@ -276,15 +278,15 @@ TEST_F(KubeconfigTest, FilesOfTheEnvironmentAreMergedAndMissingOnesSkipped) {
   EXPECT_EQ(merged->token, "abc");
   EXPECT_EQ(one.status().code(), StatusCode::kInvalidArgument) << "a file that is named is the only one";
   EXPECT_EQ(none.code(), StatusCode::kNotFound) << none;
-  EXPECT_THAT(ToString(none), HasSubstr(absent));
+  EXPECT_THAT(attune::ToString(none), HasSubstr(absent));
   EXPECT_FALSE(unreadable.ok()) << "a directory is a mistake, not a missing file";
-  EXPECT_THAT(ToString(unreadable), HasSubstr("Is a directory"));
+  EXPECT_THAT(attune::ToString(unreadable), HasSubstr("Is a directory"));
 }
 
 TEST_F(KubeconfigTest, MissingFileSaysWhatToDo) {
   Status status = LoadKubeconfig(directory_ / "absent", "").status();
   EXPECT_EQ(status.code(), StatusCode::kNotFound);
-  EXPECT_THAT(ToString(status), HasSubstr("--kubeconfig"));
+  EXPECT_THAT(attune::ToString(status), HasSubstr("--kubeconfig"));
 }
 
 TEST_F(KubeconfigTest, ServiceAccountDirectory) {
@@ -299,4 +301,4 @@ TEST_F(KubeconfigTest, ServiceAccountDirectory) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::kubeconfig_test

@@ -5,7 +5,7 @@
 
 #include <map>
 
-namespace attune::kube {
+namespace attune::kube::proxy_test {
 namespace {
 
 using ::testing::AllOf;
@@ -35,7 +35,7 @@ TEST(CheckProxy, OnlyPlainHttpAndNeverAPasswordInTheMessage) {
   for (const auto& c : cases) {
     const Status status = CheckProxy(c.url);
     EXPECT_EQ(status.code(), c.want) << c.url;
-    EXPECT_THAT(ToString(status), AllOf(HasSubstr("http://"), Not(HasSubstr("secret")))) << c.url;
+    EXPECT_THAT(attune::ToString(status), AllOf(HasSubstr("http://"), Not(HasSubstr("secret")))) << c.url;
   }
 }
 
@@ -58,7 +58,7 @@ TEST(ProxyOfEnvironment, WhichVariableCounts) {
 TEST(ProxyOfEnvironment, AProxyThatCannotBeUsedIsAnErrorNotADetour) {
   const Status status = Proxy("https://api.example.com", {{"HTTPS_PROXY", "socks5://p:1"}}).status();
   EXPECT_EQ(status.code(), StatusCode::kUnimplemented);
-  EXPECT_THAT(ToString(status), AllOf(HasSubstr("HTTPS_PROXY"), HasSubstr("NO_PROXY=api.example.com")));
+  EXPECT_THAT(attune::ToString(status), AllOf(HasSubstr("HTTPS_PROXY"), HasSubstr("NO_PROXY=api.example.com")));
 }
 
 TEST(IsExempt, HostsSubdomainsAddressesRangesAndPorts) {
@@ -106,4 +106,4 @@ TEST(IsExempt, HostsSubdomainsAddressesRangesAndPorts) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::proxy_test

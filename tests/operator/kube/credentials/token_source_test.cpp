@@ -7,7 +7,7 @@
 
 #include "base/os/file.h"
 
-namespace attune::kube {
+namespace attune::kube::token_source_test {
 namespace {
 
 using std::chrono::seconds;
@@ -64,4 +64,4 @@ TEST(TokenSource, FixedTokensAreTrimmedAndChecked) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::token_source_test

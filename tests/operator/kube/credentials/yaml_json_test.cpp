@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::yaml_json_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -30,7 +30,7 @@ TEST(JsonFromYaml, WhatIsNoKubeconfigIsRefusedWithItsLine) {
       {"a key that is a list", "a: 1\n[b, c]: d", "a key is not a text"},
       {"too deep", std::string(40, '[') + std::string(40, ']'), "too deep or too large"},
   };
-  for (const auto& c : cases) EXPECT_THAT(ToString(JsonFromYaml(c.text).status()), HasSubstr(c.want)) << c.why;
+  for (const auto& c : cases) EXPECT_THAT(attune::ToString(JsonFromYaml(c.text).status()), HasSubstr(c.want)) << c.why;
 }
 
 TEST(JsonFromYaml, AliasesThatMultiplyAreStopped) {
@@ -45,4 +45,4 @@ TEST(JsonFromYaml, AliasesThatMultiplyAreStopped) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::yaml_json_test

@@ -5,7 +5,7 @@
 
 #include "tests/operator/kube/fake_api.h"
 
-namespace attune::kube {
+namespace attune::kube::reflector_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -172,4 +172,4 @@ TEST_F(ReflectorTest, DestructionEndsTheWatch) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::reflector_test

@@ -6,7 +6,7 @@
 
 #include <thread>
 
-namespace attune::kube {
+namespace attune::kube::signal_queue_test {
 namespace {
 
 using std::chrono::minutes;
@@ -66,4 +66,4 @@ TEST(SignalQueueTest, AfterAFloodSignalsAreTakenOnlyOnceTheQueueIsCleared) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::signal_queue_test

@@ -5,7 +5,7 @@
 
 #include <thread>
 
-namespace attune::kube {
+namespace attune::kube::watch_cache_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -157,4 +157,4 @@ TEST(WatchCache, ReadersNeverSeeAHalfSwappedList) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::watch_cache_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::kube {
+namespace attune::kube::watch_health_test {
 namespace {
 
 using std::chrono::seconds;
@@ -44,4 +44,4 @@ TEST(WatchHealthTest, AFailureIsNewsOnceUntilSomethingElseHappens) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::watch_health_test

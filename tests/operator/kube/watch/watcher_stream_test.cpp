@@ -14,7 +14,7 @@
 #include "operator/kube/watch/watch_cache.h"
 #include "operator/kube/watch/watcher.h"
 
-namespace attune::kube {
+namespace attune::kube::watcher_stream_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -296,4 +296,4 @@ TEST(StreamProperty, ACacheEndsAsWhatIsThereWithStreamsAndWithLists) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::watcher_stream_test

@@ -7,7 +7,7 @@
 
 #include "operator/kube/client/api_error.h"
 
-namespace attune::kube {
+namespace attune::kube::watcher_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -259,4 +259,4 @@ TEST(Watcher, CountsWhatItDid) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::watcher_test

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <thread>
 
-namespace attune::kube {
+namespace attune::kube::work_queue_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -250,4 +250,4 @@ TEST(WorkQueue, AgreesWithAnObviousTwin) {
 }
 
 }  // namespace
-}  // namespace attune::kube
+}  // namespace attune::kube::work_queue_test

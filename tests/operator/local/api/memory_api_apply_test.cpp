@@ -5,7 +5,7 @@
 #include "operator/local/api/rules/field_set.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::memory_api_apply_test {
 namespace {
 
 using kube::PatchType;
@@ -136,4 +136,4 @@ TEST(FieldSetTest, SurvivesTheWayThroughFieldsV1) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::memory_api_apply_test

@@ -4,7 +4,7 @@
 
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::memory_api_test {
 namespace {
 
 using kube::PatchType;
@@ -313,4 +313,4 @@ TEST_F(MemoryApiTest, LimitsAreErrorsNotGrowth) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::memory_api_test

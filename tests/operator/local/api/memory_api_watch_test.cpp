@@ -7,7 +7,7 @@
 #include "operator/local/api/memory_api.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::memory_api_watch_test {
 namespace {
 
 using kube::WatchSignal;
@@ -191,4 +191,4 @@ TEST(WatchThreadTest, AHandlerMayCallTheApiAndDropItsOwnWatch) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::memory_api_watch_test

@@ -10,7 +10,7 @@
 #include "base/time_source.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::object_lifecycle_test {
 namespace {
 
 using kube::Json;
@@ -108,4 +108,4 @@ TEST_F(ObjectLifecycleTest, ADeletedNamespaceGoesOnceItIsEmpty) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::object_lifecycle_test

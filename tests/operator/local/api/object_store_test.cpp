@@ -10,7 +10,7 @@
 
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::object_store_test {
 namespace {
 
 using kube::Json;
@@ -118,4 +118,4 @@ TEST_F(ObjectStoreTest, EventsAreFoundByAge) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::object_store_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::local {
+namespace attune::local::patch_test {
 namespace {
 
 using kube::Json;
@@ -77,4 +77,4 @@ TEST(PatchTest, BadPatchesAreInvalidArguments) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::patch_test

@@ -6,7 +6,7 @@
 #include "operator/local/api/rules/kinds.h"
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::pod_rules_test {
 namespace {
 
 using kube::Json;
@@ -139,4 +139,4 @@ TEST(PodRulesTest, DefaultsLeaveWhatIsNoMapToTheChecks) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::pod_rules_test

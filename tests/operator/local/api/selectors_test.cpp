@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::local {
+namespace attune::local::selectors_test {
 namespace {
 
 using kube::Json;
@@ -52,4 +52,4 @@ TEST(FieldSelectorTest, ComparesPaths) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::selectors_test

@@ -4,7 +4,7 @@
 
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::service_tokens_test {
 namespace {
 
 using kube::Json;
@@ -54,4 +54,4 @@ TEST_F(ServiceTokensTest, TokensOfAPodThatIsGoneAreForgottenWhenTheNextIsIssued)
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::service_tokens_test

@@ -10,7 +10,7 @@
 
 #include "tests/operator/local/objects.h"
 
-namespace attune::local {
+namespace attune::local::watch_cursor_test {
 namespace {
 
 using kube::Json;
@@ -119,4 +119,4 @@ TEST_F(WatchCursorTest, BookmarksComeWhileItIsQuietAndTheEndInTime) {
 }
 
 }  // namespace
-}  // namespace attune::local
+}  // namespace attune::local::watch_cursor_test

@@ -7,7 +7,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::evidence_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST(EvidenceTest, ALoadedOneHasSeenTheSame) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::evidence_test

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-namespace attune::tuner {
+namespace attune::tuner::goal_progress_test {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -92,4 +92,4 @@ TEST(GoalProgressTest, ALoadedOneContinues) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::goal_progress_test

@@ -4,7 +4,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::setting_belief_test {
 namespace {
 
 struct Measured : MeasuredJob {
@@ -54,4 +54,4 @@ TEST(SettingBeliefTest, TradeoffsRiseInTimeAndFallInCost) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::setting_belief_test

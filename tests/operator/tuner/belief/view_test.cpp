@@ -4,7 +4,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::view_test {
 namespace {
 
 TEST(ViewTest, TheIncumbentIsTheBestMeasuredSetting) {
@@ -67,4 +67,4 @@ TEST(ViewTest, WhereUpdatesCountWhateverTheyAreWorthNothingCollapses) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::view_test

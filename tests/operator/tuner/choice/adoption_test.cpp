@@ -4,7 +4,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::adoption_test {
 namespace {
 
 // Two settings, measured equally long.
@@ -60,4 +60,4 @@ TEST(AdoptionTest, WhatIsNotCertainStaysOnTrial) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::adoption_test

@@ -4,7 +4,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::decision_log_test {
 namespace {
 
 // A job at {1, 1} that tried {2, 4}, which was measured at `steps_per_second`.
@@ -87,4 +87,4 @@ TEST(DecisionLogTest, OnlyTheNewestAreRemembered) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::decision_log_test

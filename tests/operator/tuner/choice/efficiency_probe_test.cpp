@@ -6,7 +6,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::efficiency_probe_test {
 namespace {
 
 // A job that runs with all its workers while its loss hardly falls: a collapse of progress looks like a flat curve.
@@ -79,4 +79,4 @@ TEST(EfficiencyProbeTest, ALoadedOneContinues) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::efficiency_probe_test

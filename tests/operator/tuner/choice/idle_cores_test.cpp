@@ -4,7 +4,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::idle_cores_test {
 namespace {
 
 JobDescription WithCores() {
@@ -52,4 +52,4 @@ TEST(IdleCoresTest, CoresThatAreUsedStay) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::idle_cores_test

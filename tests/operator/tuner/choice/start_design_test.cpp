@@ -4,7 +4,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::start_design_test {
 namespace {
 
 TEST(StartDesignTest, ThereIsOneFirstLook) {
@@ -60,4 +60,4 @@ TEST(StartDesignTest, WhatIsMuchSlowerIsNotBearable) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::start_design_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::tuner {
+namespace attune::tuner::stays_test {
 namespace {
 
 TEST(StaysTest, WindowsCountWhereTheJobIs) {
@@ -42,4 +42,4 @@ TEST(StaysTest, ALoadedOneContinues) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::stays_test

@@ -4,7 +4,7 @@
 
 #include "tests/operator/tuner/belief/measured_job.h"
 
-namespace attune::tuner {
+namespace attune::tuner::trial_test {
 namespace {
 
 TEST(TrialTest, AYoungJobThatIsLongIsWorthATrial) {
@@ -54,4 +54,4 @@ TEST(TrialTest, AShorterLeadIsNotTriedWhereUpdatesCountWhateverTheyAreWorth) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::trial_test

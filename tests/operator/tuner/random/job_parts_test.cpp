@@ -10,7 +10,7 @@
 #include "operator/tuner/models/random/unknown_knobs.h"
 #include "operator/tuner/models/random/worker_cycle.h"
 
-namespace attune::tuner {
+namespace attune::tuner::job_parts_test {
 namespace {
 
 void ForManyJobs(const std::function<void(Random&)>& check) {
@@ -112,4 +112,4 @@ TEST(UnknownKnobsTest, OnlyKnobsThatAreNotModeledCount) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::job_parts_test

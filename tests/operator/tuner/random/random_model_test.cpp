@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace attune::tuner {
+namespace attune::tuner::random_model_test {
 namespace {
 
 SearchSpace Space(std::vector<KnobRange> knobs) { return SearchSpace::Create({.knobs = std::move(knobs)}).value(); }
@@ -49,4 +49,4 @@ TEST(RandomModelTest, KnobsThatASpaceLacksCountOnce) {
 }
 
 }  // namespace
-}  // namespace attune::tuner
+}  // namespace attune::tuner::random_model_test

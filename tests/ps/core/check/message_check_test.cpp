@@ -10,7 +10,7 @@
 
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::message_check_test {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -202,4 +202,4 @@ TEST(MessageCheck, OnlyWhatIsAskedForAgainTravelsOutsideOfTheOrder) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::message_check_test

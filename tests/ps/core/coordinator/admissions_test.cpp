@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::admissions_test {
 namespace {
 
 class AdmissionsTest : public CoordinatorParts {
@@ -120,4 +120,4 @@ TEST_F(FollowedAdmissionsTest, APlaceIsNotTakenWhileTheFirstProcessMayHaveAVote)
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::admissions_test

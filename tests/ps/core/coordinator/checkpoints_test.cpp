@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::checkpoints_test {
 namespace {
 
 using Outcome = Checkpoints::Outcome;
@@ -135,4 +135,4 @@ TEST_F(BestCheckpointsTest, ABetterValueIsAReasonAndItsEndIsNamed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::checkpoints_test

@@ -16,7 +16,7 @@
 #include "ps/core/server/server_core.h"
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::churn_test {
 namespace {
 
 using std::chrono::hours;
@@ -240,4 +240,4 @@ TEST_F(Churn, TenThousandWorkersEndWhereMemoryBegan) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::churn_test

@@ -8,7 +8,7 @@
 
 #include "ps/core/coordinator/coordinator_core.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_checkpoint_test {
 namespace {
 
 const RestorePoint kPoint{.directory = "/c", .checkpoint = 7, .clock = 40};
@@ -315,4 +315,4 @@ TEST_F(CoordinatorCheckpointTest, WhatAProgramSavesTakesTheSameWayAndSaysNothing
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_checkpoint_test

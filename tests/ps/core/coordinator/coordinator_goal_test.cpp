@@ -8,7 +8,7 @@
 
 #include "ps/core/coordinator/coordinator_core.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_goal_test {
 namespace {
 
 // One server and two workers that speak to a coordinator; requests are numbered per node.
@@ -294,4 +294,4 @@ TEST_F(CoordinatorGoalTest, NoRowsMoveOnceTheJobHasFinished) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_goal_test

@@ -3,7 +3,7 @@
 
 #include "tests/ps/core/coordinator/followed_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_gone_test {
 namespace {
 
 using std::chrono::seconds;
@@ -135,4 +135,4 @@ TEST_F(CoordinatorGoneTest, AWordThatAProcessIsGoneIsAnsweredWhenAllServersHaveT
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_gone_test

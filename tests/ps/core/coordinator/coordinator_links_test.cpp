@@ -6,7 +6,7 @@
 
 #include "tests/ps/core/coordinator/coordinated_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_links_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -202,4 +202,4 @@ TEST_F(WithoutBackups, NoServerGoesWithRowsThatHaveNoCopy) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_links_test

@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/coordinator/coordinated_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_loss_test {
 namespace {
 
 constexpr RestorePoint kCheckpoint{.directory = "/c", .checkpoint = 4, .clock = 30};
@@ -97,4 +97,4 @@ TEST_F(ResumedCoordinatorLossTest, AfterTheGoalTheItemsSinceThenAreMissing) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_loss_test

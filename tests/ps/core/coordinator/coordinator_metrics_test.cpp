@@ -6,7 +6,7 @@
 
 #include "tests/ps/core/coordinator/coordinated_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_metrics_test {
 namespace {
 
 using std::chrono::seconds;
@@ -206,4 +206,4 @@ TEST_F(CoordinatorMetricsTest, AnotherCoordinatorKnowsTheBestCheckpointAndItsRul
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_metrics_test

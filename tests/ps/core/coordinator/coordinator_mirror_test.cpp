@@ -6,7 +6,7 @@
 
 #include "tests/ps/core/coordinator/followed_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_mirror_test {
 namespace {
 
 using std::chrono::seconds;
@@ -163,4 +163,4 @@ TEST_F(CoordinatorMirrorTest, WithoutACopyTheJobEnds) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_mirror_test

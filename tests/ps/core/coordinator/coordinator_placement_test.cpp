@@ -6,7 +6,7 @@
 
 #include "tests/ps/core/coordinator/coordinated_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_placement_test {
 namespace {
 
 constexpr uint32_t kShards = 256;
@@ -127,4 +127,4 @@ TEST_F(ServersOnTwoMachinesTest, WhatOnlyTheCoordinatorKnowsIsCopiedToAnotherMac
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_placement_test

@@ -3,7 +3,7 @@
 
 #include "tests/ps/core/coordinator/followed_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_silence_test {
 namespace {
 
 using std::chrono::seconds;
@@ -88,4 +88,4 @@ TEST_F(CoordinatorSilenceTest, AClockThatGoesBackStandsStill) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_silence_test

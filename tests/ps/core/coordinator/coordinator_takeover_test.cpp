@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/coordinator/followed_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_takeover_test {
 namespace {
 
 using std::chrono::seconds;
@@ -348,4 +348,4 @@ TEST_F(CoordinatorTakeoverTest, AJoinWithATermOutOfReachEndsNobody) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_takeover_test

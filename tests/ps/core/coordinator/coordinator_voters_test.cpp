@@ -5,7 +5,7 @@
 
 #include "tests/ps/core/coordinator/followed_job.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_voters_test {
 namespace {
 
 using std::chrono::seconds;
@@ -198,4 +198,4 @@ TEST_F(CoordinatorVotersTest, AServerThatIsProvenGoneHasNoVoteInLaterMapsThoughI
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_voters_test

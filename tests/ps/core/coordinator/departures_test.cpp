@@ -6,7 +6,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::departures_test {
 namespace {
 
 class DeparturesTest : public CoordinatorParts {
@@ -118,4 +118,4 @@ TEST_F(FollowedDeparturesTest, WithoutTheLeaseNoMemberIsDeclaredLost) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::departures_test

@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::inquiry_test {
 namespace {
 
 // The coordinator of term 1 ran in server 0; this one runs in server 1.
@@ -110,4 +110,4 @@ TEST_F(InquiryTest, WithoutACopyOfTheRecordTheJobEndsWithAnAdvice) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::inquiry_test

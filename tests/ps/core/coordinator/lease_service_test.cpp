@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::lease_service_test {
 namespace {
 
 class LeaseServiceTest : public CoordinatorParts {
@@ -90,4 +90,4 @@ TEST_F(LeaseServiceTest, ASuccessorGivesItemsOfLostWorkersToOthers) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::lease_service_test

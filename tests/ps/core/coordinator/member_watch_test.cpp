@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::member_watch_test {
 namespace {
 
 using std::chrono::seconds;
@@ -95,4 +95,4 @@ TEST_F(MemberWatchTest, ReportsOfEndedProcessesAreBounded) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::member_watch_test

@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::pace_test {
 namespace {
 
 class PaceTest : public CoordinatorParts {
@@ -102,4 +102,4 @@ TEST_F(PaceTest, ASuccessorContinuesFromWhatItsMembersWereSent) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::pace_test

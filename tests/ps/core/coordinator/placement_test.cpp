@@ -6,7 +6,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::placement_test {
 namespace {
 
 class PlacementTest : public CoordinatorParts {
@@ -137,4 +137,4 @@ TEST_F(PlacementTest, TotalsOfRecoveriesComeWithRows) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::placement_test

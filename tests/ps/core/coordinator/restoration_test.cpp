@@ -7,7 +7,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::restoration_test {
 namespace {
 
 // The coordinator of term 1 ran in server 0; this one runs in server 1.
@@ -135,4 +135,4 @@ TEST_F(RestorationTest, AServerThatMayHaveAnOlderCopyHoldsBackAnswers) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::restoration_test

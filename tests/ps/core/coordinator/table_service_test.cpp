@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::table_service_test {
 namespace {
 
 class TableServiceTest : public CoordinatorParts {
@@ -79,4 +79,4 @@ TEST_F(TableServiceTest, ASuccessorKnowsTablesThatOnlyServersHave) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::table_service_test

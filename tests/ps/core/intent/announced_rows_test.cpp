@@ -6,7 +6,7 @@
 #include <chrono>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::announced_rows_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -82,4 +82,4 @@ TEST_F(AnnouncedRowsTest, ThePaceSaysHowFarAheadRowsMayBeRead) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::announced_rows_test

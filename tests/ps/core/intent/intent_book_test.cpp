@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::intent_book_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -119,4 +119,4 @@ TEST(IntentBook, AgreesWithAListOfAllUses) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::intent_book_test

@@ -12,7 +12,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::interest_table_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -176,4 +176,4 @@ TEST(InterestTable, AgreesWithAMap) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::interest_table_test

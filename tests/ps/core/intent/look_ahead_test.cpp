@@ -6,7 +6,7 @@
 #include "ps/core/intent/look_ahead_window.h"
 #include "ps/core/intent/step_rate.h"
 
-namespace attune::ps {
+namespace attune::ps::look_ahead_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -82,4 +82,4 @@ TEST(StepRate, FallsSlowlyAfterAPause) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::look_ahead_test

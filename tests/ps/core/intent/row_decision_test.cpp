@@ -13,7 +13,7 @@
 #include "tests/ps/core/intent/managed_row.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::row_decision_test {
 namespace {
 
 using enum RowPlace;
@@ -163,4 +163,4 @@ TEST(RowDecision, IsNearTheBestInHindsightOnRandomTraces) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_decision_test

@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace attune::ps {
+namespace attune::ps::key_index_test {
 namespace {
 
 TEST(KeySet, StartEmptiesIt) {
@@ -60,4 +60,4 @@ TEST(UnacknowledgedKeys, AgreesWithAMapUnderRandomAddsAndRemoves) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::key_index_test

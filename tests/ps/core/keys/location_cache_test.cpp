@@ -10,7 +10,7 @@
 
 #include "base/random.h"
 
-namespace attune::ps {
+namespace attune::ps::location_cache_test {
 namespace {
 
 TEST(LocationCache, KnowsWhatItWasToldLast) {
@@ -112,4 +112,4 @@ TEST(LocationCache, AgreesWithItsTwin) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::location_cache_test

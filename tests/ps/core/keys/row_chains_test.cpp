@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::row_chains_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -98,4 +98,4 @@ TEST(RowChains, AgreesWithAMultimap) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_chains_test

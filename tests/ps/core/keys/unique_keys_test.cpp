@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::unique_keys_test {
 namespace {
 
 using Keys = std::vector<Key>;
@@ -40,4 +40,4 @@ TEST(UniqueKeys, WithoutRepeatsNothingIsCopied) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::unique_keys_test

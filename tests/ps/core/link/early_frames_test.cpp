@@ -4,7 +4,7 @@
 
 #include "ps/core/link/message_bytes.h"
 
-namespace attune::ps {
+namespace attune::ps::early_frames_test {
 namespace {
 
 Message Numbered(uint64_t number) { return JoinMarker{.map_version = {}, .join_id = MapVersion(1, number)}; }
@@ -58,4 +58,4 @@ TEST(EarlyFrames, WhatFindsNoRoomIsLeftOut) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::early_frames_test

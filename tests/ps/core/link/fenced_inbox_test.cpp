@@ -4,7 +4,7 @@
 
 #include "ps/core/link/link.h"
 
-namespace attune::ps {
+namespace attune::ps::fenced_inbox_test {
 namespace {
 
 Received PullFrom(uint32_t node, size_t keys) {
@@ -39,4 +39,4 @@ TEST(FencedInboxTest, TakesNoMoreThanItsRoomHoweverLongTheLeaseIsAway) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::fenced_inbox_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::heartbeats_test {
 namespace {
 
 using std::chrono::seconds;
@@ -53,4 +53,4 @@ TEST(Heartbeats, AProcessThatWasStoppedIsLateByThatTimeLessWhatIsUsual) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::heartbeats_test

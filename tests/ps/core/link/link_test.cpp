@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 
-namespace attune::ps {
+namespace attune::ps::link_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -288,4 +288,4 @@ TEST(Link, ASilentPeerIsSentTheSameLessAndLessOften) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::link_test

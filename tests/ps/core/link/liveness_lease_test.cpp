@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::liveness_lease_test {
 namespace {
 
 TEST(LivenessLease, CountsFromTheHeartbeatThatWasAnswered) {
@@ -22,4 +22,4 @@ TEST(LivenessLease, CountsFromTheHeartbeatThatWasAnswered) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::liveness_lease_test

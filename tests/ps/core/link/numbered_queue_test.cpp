@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::numbered_queue_test {
 namespace {
 
 Message PullOf(size_t keys) {
@@ -37,4 +37,4 @@ TEST(NumberedQueue, ItWeighsWhatItsMessagesWeigh) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::numbered_queue_test

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::cluster_view_test {
 namespace {
 
 constexpr NodeId kFirst{1}, kSecond{2}, kSelf{3}, kThird{4};
@@ -97,4 +97,4 @@ TEST(ClusterView, ANewerMapIsAskedForOnceInAWhile) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::cluster_view_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::coordinator_term_test {
 namespace {
 
 constexpr NodeId kServer{1}, kStranger{9};
@@ -49,4 +49,4 @@ TEST(CoordinatorTerm, ANoticeThatCameBeforeItsMapIsKept) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_term_test

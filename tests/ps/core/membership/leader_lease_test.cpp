@@ -5,7 +5,7 @@
 #include "ps/core/membership/support_given.h"
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::leader_lease_test {
 namespace {
 
 constexpr NodeId kA{1}, kB{2}, kC{3}, kD{4};
@@ -249,4 +249,4 @@ TEST(SupportGivenTest, AWorkerIsAskedNothing) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::leader_lease_test

@@ -7,7 +7,7 @@
 
 #include "ps/core/protocol/incarnation.h"
 
-namespace attune::ps {
+namespace attune::ps::leadership_test {
 namespace {
 
 using std::chrono::seconds;
@@ -197,4 +197,4 @@ TEST_F(LeadershipTest, ATakeoverIsConfirmedOnlyOnceNoEarlierCoordinatorLeads) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::leadership_test

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::link_watch_test {
 namespace {
 
 using std::chrono::seconds;
@@ -101,4 +101,4 @@ TEST_F(LinkWatchTest, TheFirstMissingLinksAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::link_watch_test

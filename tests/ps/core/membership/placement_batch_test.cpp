@@ -7,7 +7,7 @@
 
 #include "ps/core/membership/members/row_reports.h"
 
-namespace attune::ps {
+namespace attune::ps::placement_batch_test {
 namespace {
 
 constexpr MapVersion kJoin{1, 3};
@@ -107,4 +107,4 @@ TEST_F(PlacementBatchTest, MoreShardsAreChangedAtOnceWhereTheyHoldFewRows) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::placement_batch_test

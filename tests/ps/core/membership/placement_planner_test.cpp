@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 
-namespace attune::ps {
+namespace attune::ps::placement_planner_test {
 namespace {
 
 ShardMap Formed(uint32_t shards, const std::vector<NodeId>& servers, bool backups) {
@@ -284,4 +284,4 @@ TEST(PlacementPlanner, ReachesItsGoalFromAnyMap) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::placement_planner_test

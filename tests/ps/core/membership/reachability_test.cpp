@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::reachability_test {
 namespace {
 
 using testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST_F(ReachabilityTest, OfAMemberThatIsGoneNothingStays) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::reachability_test

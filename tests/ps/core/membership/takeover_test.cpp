@@ -7,7 +7,7 @@
 
 #include "ps/core/protocol/incarnation.h"
 
-namespace attune::ps {
+namespace attune::ps::takeover_test {
 namespace {
 
 using std::chrono::seconds;
@@ -272,4 +272,4 @@ TEST_F(TakeoverTest, TheLeaseIsConfiguredOncePerMapAndByWhatTheOperatorHasConfir
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::takeover_test

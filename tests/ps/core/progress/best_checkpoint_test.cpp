@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::best_checkpoint_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -153,4 +153,4 @@ TEST(BestCheckpoint, SaysByWhatItIsTheBest) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::best_checkpoint_test

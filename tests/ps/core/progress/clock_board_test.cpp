@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::clock_board_test {
 namespace {
 
 constexpr NodeId kAnna{1}, kBert{2};
@@ -55,4 +55,4 @@ TEST(ClockBoard, OneBeyondTheHoldRaisesIt) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::clock_board_test

@@ -10,7 +10,7 @@
 
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::data_sets_test {
 namespace {
 
 using std::chrono::seconds;
@@ -245,4 +245,4 @@ TEST_F(DataSetsTest, ASuccessorKeepsLeasesThatTheirWorkersKnowAndFreesTheOthers)
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::data_sets_test

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::evaluation_schedule_test {
 namespace {
 
 struct Look {
@@ -57,4 +57,4 @@ TEST(EvaluationSchedule, AResumedJobIsNotEvaluatedAgainWhereItStands) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::evaluation_schedule_test

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::job_ending_test {
 namespace {
 
 using std::chrono::seconds;
@@ -126,4 +126,4 @@ TEST(JobEnding, ASuccessorContinuesFromTheRecord) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::job_ending_test

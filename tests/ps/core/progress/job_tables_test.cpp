@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::job_tables_test {
 namespace {
 
 using std::chrono::seconds;
@@ -128,4 +128,4 @@ TEST_F(JobTablesTest, ASuccessorKnowsTablesThatOnlyServersKnow) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::job_tables_test

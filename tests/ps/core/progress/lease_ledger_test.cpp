@@ -8,7 +8,7 @@
 #include "base/random.h"
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::lease_ledger_test {
 namespace {
 
 constexpr NodeId kAnna{1}, kBert{2};
@@ -258,4 +258,4 @@ TEST(LeaseLedger, EpochsEndWhereNumbersDo) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::lease_ledger_test

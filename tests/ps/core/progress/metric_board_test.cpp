@@ -8,7 +8,7 @@
 
 #include "proto/metric_name.h"
 
-namespace attune::ps {
+namespace attune::ps::metric_board_test {
 namespace {
 
 constexpr double kNotFinite = -1e308;  // in the tables below
@@ -195,7 +195,7 @@ TEST(MetricBoard, KeepsNoMoreNamesThanAJobHas) {
   }
   const Status refused = board.Report("one_more", 1, {});
   EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
-  EXPECT_NE(std::string(Message(refused)).find("one_more"), std::string::npos);
+  EXPECT_NE(std::string(attune::Message(refused)).find("one_more"), std::string::npos);
   EXPECT_TRUE(board.Report("m0", 2, {}).ok()) << "those that it has continue";
   EXPECT_EQ(board.states().size(), contract::kJobMetricsMax);
 }
@@ -213,4 +213,4 @@ TEST(MetricName, IsShortAndOfPlainCharacters) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::metric_board_test

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <limits>
 
-namespace attune::ps {
+namespace attune::ps::smoothed_loss_test {
 namespace {
 
 using std::chrono::seconds;
@@ -70,4 +70,4 @@ TEST(SmoothedLoss, ASuccessorContinuesFromTheRecordedFigures) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::smoothed_loss_test

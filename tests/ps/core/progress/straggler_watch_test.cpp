@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace attune::ps {
+namespace attune::ps::straggler_watch_test {
 namespace {
 
 using std::chrono::seconds;
@@ -44,4 +44,4 @@ TEST(StragglerWatch, TimeInWhichThisProcessStoodStillDoesNotCount) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::straggler_watch_test

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace attune::ps {
+namespace attune::ps::training_state_test {
 namespace {
 
 using std::chrono::seconds;
@@ -97,4 +97,4 @@ TEST(TrainingState, WhatCountsOfACheckpointReplacesWhatItsManifestSays) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::training_state_test

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::incarnation_test {
 namespace {
 
 TEST(Incarnation, NamesItsPodAndIsNeverZero) {
@@ -25,4 +25,4 @@ TEST(Incarnation, PodsHaveNumbersOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::incarnation_test

@@ -16,7 +16,7 @@
 #include "tests/ps/core/coordinator/coordinated_job.h"
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::message_rights_test {
 namespace {
 
 using std::chrono::seconds;
@@ -234,4 +234,4 @@ TEST_F(CoordinatorRightsTest, AServerThatSaysItLeavesStays) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::message_rights_test

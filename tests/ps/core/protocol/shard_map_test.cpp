@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::shard_map_test {
 namespace {
 
 ShardMap SomeMap(uint32_t shards, uint32_t servers, bool backups) {
@@ -216,4 +216,4 @@ TEST(ShardMap, ValidateNamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::shard_map_test

@@ -10,7 +10,7 @@
 
 #include "ps/store/table_store.h"
 
-namespace attune::ps {
+namespace attune::ps::cut_part_test {
 namespace {
 
 using testing::ElementsAre;
@@ -380,4 +380,4 @@ TEST(CutPartTest, PushesInFlightAtTheMarkAreRecorded) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::cut_part_test

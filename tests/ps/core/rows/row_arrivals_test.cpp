@@ -10,7 +10,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_arrivals_test {
 namespace {
 
 using testing::IsEmpty;
@@ -113,4 +113,4 @@ TEST_F(RowArrivalsTest, AHomeThatBecomesReadyTakesUpWhatHasQueued) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_arrivals_test

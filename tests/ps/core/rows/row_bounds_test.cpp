@@ -8,7 +8,7 @@
 #include "ps/core/server/server_core.h"
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::row_bounds_test {
 namespace {
 
 using std::chrono::seconds;
@@ -134,4 +134,4 @@ TEST_F(OrdersTest, RowsThatComeMakeRoom) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_bounds_test

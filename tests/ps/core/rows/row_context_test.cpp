@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-namespace attune::ps {
+namespace attune::ps::row_context_test {
 namespace {
 
 constexpr NodeId kSelf{1}, kMember{2}, kStranger{3};
@@ -69,4 +69,4 @@ TEST_F(RowContextTest, TheFirstErrorEndsTheNode) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_context_test

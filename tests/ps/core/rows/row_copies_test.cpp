@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_copies_test {
 namespace {
 
 using testing::ElementsAre;
@@ -208,4 +208,4 @@ TEST_F(RowCopiesTest, AfterACrashCopiesThatAreMissingAreAskedForAgain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_copies_test

@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_inbox_test {
 namespace {
 
 using testing::ElementsAre;
@@ -80,4 +80,4 @@ TEST_F(RowInboxTest, WhatANodeSentThatIsGoneIsForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_inbox_test

@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_installs_test {
 namespace {
 
 using testing::ElementsAre;
@@ -169,4 +169,4 @@ TEST_F(RowInstallsTest, EveryMemberMarksThatItHasSentAllOrdersToANodeThatLeavesO
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_installs_test

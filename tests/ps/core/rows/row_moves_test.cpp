@@ -10,7 +10,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_moves_test {
 namespace {
 
 using testing::ElementsAre;
@@ -202,4 +202,4 @@ TEST_F(RowMovesTest, RowsOfAServerAreCalledHome) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_moves_test

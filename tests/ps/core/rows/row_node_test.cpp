@@ -11,7 +11,7 @@
 #include "ps/core/keys/seen_versions.h"
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::row_node_test {
 namespace {
 
 constexpr TableId kTable(1);
@@ -246,4 +246,4 @@ TEST_F(RowNodeTest, ARowThatComesAgainIsCountedOnce) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_node_test

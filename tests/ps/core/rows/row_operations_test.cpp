@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_operations_test {
 namespace {
 
 using testing::ElementsAre;
@@ -127,4 +127,4 @@ TEST_F(RowOperationsTest, APushWhoseCopyWasRefusedIsDispatchedAgain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_operations_test

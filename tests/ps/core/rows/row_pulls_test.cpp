@@ -9,7 +9,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_pulls_test {
 namespace {
 
 using testing::IsEmpty;
@@ -134,4 +134,4 @@ TEST_F(RowPullsTest, PullsOfARemovedWorkerAreForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_pulls_test

@@ -9,7 +9,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_pushes_test {
 namespace {
 
 using testing::IsEmpty;
@@ -140,4 +140,4 @@ TEST_F(RowPushesTest, RowsThatBeginAfterARecoveryBeginInItsEra) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_pushes_test

@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_recovery_test {
 namespace {
 
 using testing::ElementsAre;
@@ -199,4 +199,4 @@ TEST_F(RowRecoveryTest, ARowThatArrivedBeforeTheRecoveryIsReportedByItsReceiver)
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_recovery_test

@@ -7,7 +7,7 @@
 
 #include "ps/core/rows/row_node.h"
 
-namespace attune::ps {
+namespace attune::ps::row_restore_test {
 namespace {
 
 using testing::IsEmpty;
@@ -324,4 +324,4 @@ TEST(RowRestoreTest, ASecondLossMeanwhileAsksForAllAgain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_restore_test

@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_snapshot_test {
 namespace {
 
 using testing::ElementsAre;
@@ -156,4 +156,4 @@ TEST_F(RowSnapshotGoesHomeTest, AnAcknowledgementWaitsUntilTheHomeHasARowThatArr
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_snapshot_test

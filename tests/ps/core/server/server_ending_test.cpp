@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::server_ending_test {
 namespace {
 
 TEST(ServerEnding, TheGoalIsNotTheEnd) {
@@ -38,4 +38,4 @@ TEST(ServerEnding, OneThatIsNoMemberEndsWellOnlyWhenItWasToLeave) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::server_ending_test

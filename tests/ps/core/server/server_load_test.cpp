@@ -10,7 +10,7 @@
 #include "ps/core/server/server_core.h"
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::server_load_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -168,4 +168,4 @@ TEST_F(ServerLoadTest, WhatIsOlderThanAMinuteIsNotSaid) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::server_load_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::server_membership_test {
 namespace {
 
 using std::chrono::seconds;
@@ -52,4 +52,4 @@ TEST_F(ServerMembershipTest, ANewerMapIsAskedForOnceInAWhile) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::server_membership_test

@@ -7,7 +7,7 @@
 
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::server_peers_test {
 namespace {
 
 constexpr NodeId kSelf{1}, kServer{2}, kNewServer{3}, kWorker{9};
@@ -48,4 +48,4 @@ TEST(ServerPeers, NoMoreAreNamedThanAMessageHolds) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::server_peers_test

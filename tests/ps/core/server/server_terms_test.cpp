@@ -8,7 +8,7 @@
 #include "ps/core/server/server_terms.h"
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::server_terms_test {
 namespace {
 
 using std::chrono::seconds;
@@ -369,4 +369,4 @@ TEST_F(ServerTermsAlone, ACoordinatorIsHeardWithItsQuestions) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::server_terms_test

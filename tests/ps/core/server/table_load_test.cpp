@@ -12,7 +12,7 @@
 #include "tests/ps/core/coordinator/coordinated_job.h"
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::table_load_test {
 namespace {
 
 using std::chrono::seconds;
@@ -235,4 +235,4 @@ TEST_F(LoadingCoordinatorTest, ACoordinatorThatTakesOverDoesNotLoadWhatWasOpened
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::table_load_test

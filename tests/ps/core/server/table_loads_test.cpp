@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::table_loads_test {
 namespace {
 
 using Next = TableLoads::Next;
@@ -67,4 +67,4 @@ TEST_F(TableLoadsTest, TheNextCoordinatorAsksItself) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::table_loads_test

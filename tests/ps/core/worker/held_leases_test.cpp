@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::held_leases_test {
 namespace {
 
 constexpr DataSetId kTraining{1}, kEvaluation{2};
@@ -98,4 +98,4 @@ TEST_F(HeldLeasesTest, OnlyLeasesOfTrainingMakeTheCoordinatorCountAWorker) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::held_leases_test

@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::joining_test {
 namespace {
 
 using std::chrono::seconds;
@@ -85,4 +85,4 @@ TEST_F(JoiningTest, WhatIsMissingIsNamed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::joining_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::lease_progress_test {
 namespace {
 
 SequenceNumber Push(uint64_t number) { return SequenceNumber(number); }
@@ -47,4 +47,4 @@ TEST(LeaseProgress, AProgramThatNamesManyPositionsWithoutPushesKeepsOneMark) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::lease_progress_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::metric_queue_test {
 namespace {
 
 TEST(MetricQueue, OneOfANameIsInFlightAndTheNewestWaitsBehindIt) {
@@ -26,4 +26,4 @@ TEST(MetricQueue, AnAnswerToNothingIsIgnored) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::metric_queue_test

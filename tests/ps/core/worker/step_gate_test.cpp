@@ -4,7 +4,7 @@
 
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::step_gate_test {
 namespace {
 
 TEST(StepGate, ANewcomerIsNotInTheStepBeforeWhichAllAreHeld) {
@@ -61,4 +61,4 @@ TEST(StepGate, ASwitchFromAsyncLiftsEveryoneToTheSameStep) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::step_gate_test

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-namespace attune::ps {
+namespace attune::ps::step_log_test {
 namespace {
 
 SequenceNumber Push(uint64_t number) { return SequenceNumber(number); }
@@ -63,4 +63,4 @@ TEST(StepLog, AWorkerThatJoinsLateBeginsAtTheClockOfTheOthers) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::step_log_test

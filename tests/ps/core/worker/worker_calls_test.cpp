@@ -9,7 +9,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_calls_test {
 namespace {
 
 using std::chrono::seconds;
@@ -252,4 +252,4 @@ TEST_F(WorkerCallsTest, ALostSessionEndsEveryCall) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_calls_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::worker_ending_test {
 namespace {
 
 TEST(WorkerEndingTest, ALeavingWorkerTakesNoCallsAndIsOverOnceThatIsConfirmed) {
@@ -36,4 +36,4 @@ TEST(WorkerEndingTest, ARefusalToJoinSaysWhatWasRefused) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_ending_test

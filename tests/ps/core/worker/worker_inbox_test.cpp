@@ -5,7 +5,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_inbox_test {
 namespace {
 
 using std::chrono::seconds;
@@ -68,4 +68,4 @@ TEST_F(WorkerInboxTest, WhatIsNotAboutRowsIsTakenAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_inbox_test

@@ -7,7 +7,7 @@
 
 #include "ps/core/worker/worker_core.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_metrics_test {
 namespace {
 
 using std::chrono::seconds;
@@ -116,4 +116,4 @@ TEST_F(WorkerMetricsTest, AWorkerWithAnEvaluationInHandBeginsToTrainWhereTheOthe
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_metrics_test

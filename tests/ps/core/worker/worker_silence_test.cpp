@@ -6,7 +6,7 @@
 
 #include "ps/core/worker/worker_core.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_silence_test {
 namespace {
 
 using std::chrono::seconds;
@@ -133,4 +133,4 @@ TEST_F(WorkerSilenceTest, FindsACoordinatorWhoseServerJoinedWithAMapThatNeverCam
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_silence_test

@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_steps_test {
 namespace {
 
 class WorkerStepsTest : public testing::Test {
@@ -117,4 +117,4 @@ TEST_F(WorkerStepsTest, WhatHoldsAStepIsNamed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_steps_test

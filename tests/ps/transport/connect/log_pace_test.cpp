@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::log_pace_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -20,4 +20,4 @@ TEST(LogPaceTest, OnceInAWhileWithTheNumberThatWasPassedOver) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::log_pace_test

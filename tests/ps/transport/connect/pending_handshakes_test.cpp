@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::pending_handshakes_test {
 namespace {
 
 using Shed = std::optional<PendingHandshakes::Id>;
@@ -46,4 +46,4 @@ TEST(PendingHandshakesTest, PlacesThatEndAreFree) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::pending_handshakes_test

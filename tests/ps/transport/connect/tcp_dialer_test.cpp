@@ -10,7 +10,7 @@
 #include "tests/ps/transport/connect/recorded_links.h"
 #include "tests/ps/transport/manual_loop.h"
 
-namespace attune::ps {
+namespace attune::ps::tcp_dialer_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -124,4 +124,4 @@ TEST(TcpDialerTest, NothingFollowsADisconnectOrTheEnd) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::tcp_dialer_test

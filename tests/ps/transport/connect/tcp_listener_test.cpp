@@ -11,7 +11,7 @@
 #include "ps/transport/tcp/connect/tcp_dialer.h"
 #include "tests/ps/transport/connect/recorded_links.h"
 
-namespace attune::ps {
+namespace attune::ps::tcp_listener_test {
 namespace {
 
 constexpr NodeId kServer(4711), kWorker(4712);
@@ -186,4 +186,4 @@ TEST(TcpListenerTest, ADialerOfAnotherJobLearnsThatItIsRefused) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::tcp_listener_test

@@ -8,7 +8,7 @@
 
 #include "ps/transport/loop/giving_way.h"
 
-namespace attune::ps {
+namespace attune::ps::baton_test {
 namespace {
 
 TEST(BatonTest, TheHolderIsTheDriver) {
@@ -121,4 +121,4 @@ TEST_F(GivingWayTest, WhileAThreadDrivesItIsAskedToTakeOver) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::baton_test

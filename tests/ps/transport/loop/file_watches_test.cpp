@@ -8,7 +8,7 @@
 #include <memory>
 #include <thread>
 
-namespace attune::ps {
+namespace attune::ps::file_watches_test {
 namespace {
 
 struct Pair {
@@ -117,4 +117,4 @@ TEST_F(FileWatchesTest, AThreadThatIsAwakeIsNotRung) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::file_watches_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::spin_judge_test {
 namespace {
 
 TEST(SpinJudgeTest, OneCoreNeverSpins) {
@@ -36,4 +36,4 @@ TEST(SpinJudgeTest, LongSuccessIsForgottenInBoundedTime) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::spin_judge_test

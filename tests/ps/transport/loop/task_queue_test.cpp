@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::task_queue_test {
 namespace {
 
 TEST(TaskQueueTest, TasksAreTakenInTheOrderOfPosting) {
@@ -40,4 +40,4 @@ TEST(TaskQueueTest, NoneIsLostWhileManyPost) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::task_queue_test

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::timer_queue_test {
 namespace {
 
 constexpr MonotonicTime At(int second) { return MonotonicTime(std::chrono::seconds(second)); }
@@ -60,4 +60,4 @@ TEST(TimerQueueTest, WhatFiresMaySetItselfAgainOrEndItself) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::timer_queue_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::cpu_ceiling_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -51,4 +51,4 @@ TEST(CpuCeilingTest, ALoadedOneCountsAtOnceWhereNoChangeIsOnItsWay) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::cpu_ceiling_test

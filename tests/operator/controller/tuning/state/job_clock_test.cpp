@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace attune::controller {
+namespace attune::controller::job_clock_test {
 namespace {
 
 TEST(JobClockTest, TheWallClockIsReadOnce) {
@@ -32,4 +32,4 @@ TEST(JobClockTest, AnAgeThatIsNoNumberIsNone) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::job_clock_test

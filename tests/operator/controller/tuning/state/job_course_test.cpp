@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::job_course_test {
 namespace {
 
 const JobSetting kSmall{.servers = 1, .workers = 2}, kLarge{.servers = 2, .workers = 4}, kOther{.servers = 3};
@@ -101,4 +101,4 @@ TEST(JobCourseTest, AnotherOperatorContinuesOnTheWay) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::job_course_test

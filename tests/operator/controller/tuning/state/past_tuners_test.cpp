@@ -4,7 +4,7 @@
 
 #include "tests/operator/controller/tuning/formula_job.h"
 
-namespace attune::controller {
+namespace attune::controller::past_tuners_test {
 namespace {
 
 // A tuner that has decided some changes of a job in which workers help.
@@ -84,4 +84,4 @@ TEST(PastTunersTest, TheStoryIsBounded) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::past_tuners_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::room_in_force_test {
 namespace {
 
 NamespaceRoom Left(int64_t millicores) {
@@ -56,4 +56,4 @@ TEST(RoomInForce, ABoundThatAPolicyMakesOrGivesUpIsInForceAtOnce) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::room_in_force_test

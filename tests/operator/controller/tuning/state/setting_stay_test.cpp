@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::setting_stay_test {
 namespace {
 
 constexpr double kWindow = 5;
@@ -64,4 +64,4 @@ TEST(SettingStayTest, AnotherOperatorStaysAsLong) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::setting_stay_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attune::controller {
+namespace attune::controller::shown_tuning_test {
 namespace {
 
 const JobSetting kSmall{.servers = 1, .workers = 2}, kLarge{.servers = 2, .workers = 4, .threads = 3};
@@ -94,4 +94,4 @@ TEST(ShownTuningTest, TheNewestDecisionsAreShownBriefly) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::shown_tuning_test

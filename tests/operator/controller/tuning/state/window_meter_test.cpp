@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::controller {
+namespace attune::controller::window_meter_test {
 namespace {
 
 // A window of ten seconds in which a hundred steps were made.
@@ -82,4 +82,4 @@ TEST(WindowMeterTest, TheEndOfAChangeSaysNothingOfPods) {
 }
 
 }  // namespace
-}  // namespace attune::controller
+}  // namespace attune::controller::window_meter_test

@@ -18,7 +18,7 @@
 #include "ps/core/protocol/incarnation.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::coordinator_balance_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -343,4 +343,4 @@ TEST_F(CoordinatorBalanceTest, AnotherCoordinatorAfterwardsLeavesShardsWhereThey
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::coordinator_balance_test

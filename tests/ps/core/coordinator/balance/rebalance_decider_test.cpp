@@ -15,7 +15,7 @@
 #include "ps/core/coordinator/balance/shard_load.h"
 #include "tests/ps/store/test_seed.h"
 
-namespace attune::ps {
+namespace attune::ps::rebalance_decider_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -310,4 +310,4 @@ TEST(RebalanceDecider, NeverPingPong) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::rebalance_decider_test

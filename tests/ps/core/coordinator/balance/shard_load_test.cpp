@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-namespace attune::ps {
+namespace attune::ps::shard_load_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -177,4 +177,4 @@ TEST_F(ShardLoadTest, AServerThatIsNoMemberAnyMoreIsForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::shard_load_test

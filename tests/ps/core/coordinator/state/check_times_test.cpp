@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace attune::ps {
+namespace attune::ps::check_times_test {
 namespace {
 
 using std::chrono::seconds;
@@ -52,4 +52,4 @@ TEST(CheckTimes, AStepThatComesLateFollowsAPause) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::check_times_test

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::checkpoint_cuts_test {
 namespace {
 
 using std::chrono::seconds;
@@ -189,4 +189,4 @@ TEST_F(CheckpointCutsTest, OthersWaitAndAreAbandonedWithTheJob) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::checkpoint_cuts_test

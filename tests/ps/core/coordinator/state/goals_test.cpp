@@ -4,7 +4,7 @@
 
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::goals_test {
 namespace {
 
 CoordinatorOptions WithGoal(JobGoal goal) {
@@ -82,4 +82,4 @@ TEST_F(GoalsTest, ASuccessorKnowsThatTheGoalIsReached) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::goals_test

@@ -5,7 +5,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::job_context_test {
 namespace {
 
 class JobContextTest : public CoordinatorParts {};
@@ -66,4 +66,4 @@ TEST_F(JobContextTest, TelemetryCountsMembersByRole) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::job_context_test

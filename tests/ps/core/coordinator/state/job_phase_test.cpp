@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::job_phase_test {
 namespace {
 
 TEST(JobPhaseTest, OneThatFollowsAnotherLeadsOnceAllHaveAnswered) {
@@ -37,4 +37,4 @@ TEST(JobPhaseTest, OneThatIsSupersededStaysWhatItWas) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::job_phase_test

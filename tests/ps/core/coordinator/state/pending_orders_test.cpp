@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::pending_orders_test {
 namespace {
 
 using std::chrono::seconds;
@@ -196,4 +196,4 @@ TEST_F(GoneOrdersTest, OneThatIsLateIsToBeAskedAgain) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::pending_orders_test

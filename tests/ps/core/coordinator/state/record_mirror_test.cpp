@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::record_mirror_test {
 namespace {
 
 using std::chrono::seconds;
@@ -109,4 +109,4 @@ TEST(RecordMirror, ACopyOfAnEarlierCoordinatorCountsAsOlderUnlessItsServerGetsTh
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::record_mirror_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::recovery_ledger_test {
 namespace {
 
 JobProgress ProgressOf(const RecoveryLedger& ledger, uint16_t recoveries = 1) {
@@ -93,4 +93,4 @@ TEST(RecoveryLedger, ACheckpointOfLaterDoesNotBringBackWhatWentToFirstValues) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::recovery_ledger_test

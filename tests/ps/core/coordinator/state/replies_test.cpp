@@ -5,7 +5,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/coordinator/coordinator_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::replies_test {
 namespace {
 
 class RepliesTest : public CoordinatorParts {
@@ -99,4 +99,4 @@ TEST_F(MirroredRepliesTest, WithoutAnotherServerThereIsNoCopy) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::replies_test

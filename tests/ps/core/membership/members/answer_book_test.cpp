@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::answer_book_test {
 namespace {
 
 using Received = AnswerBook::Received;
@@ -50,4 +50,4 @@ TEST(AnswerBook, ItIsBounded) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::answer_book_test

@@ -7,7 +7,7 @@
 #include "ps/core/protocol/incarnation.h"
 #include "tests/ps/core/coordinator/coordinated_job.h"
 
-namespace attune::ps {
+namespace attune::ps::gone_members_test {
 namespace {
 
 using std::chrono::hours;
@@ -118,4 +118,4 @@ TEST_F(ForgottenMembersTest, AnUnknownProcessCannotTakeTheNumberOfAMember) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::gone_members_test

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::last_server_test {
 namespace {
 
 using std::chrono::seconds;
@@ -40,4 +40,4 @@ TEST(LastServerTest, APauseOfThisProcessIsNoTimeWithoutAServer) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::last_server_test

@@ -7,7 +7,7 @@
 #include "ps/core/protocol/incarnation.h"
 #include "tests/ps/core/membership/members/small_job.h"
 
-namespace attune::ps {
+namespace attune::ps::member_table_test {
 namespace {
 
 constexpr ConnectionId kLater{14};
@@ -66,4 +66,4 @@ TEST_F(MemberTableTest, TheConnectionsOfThoseThatAreForgottenAreClosed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::member_table_test

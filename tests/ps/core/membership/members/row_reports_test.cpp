@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace attune::ps {
+namespace attune::ps::row_reports_test {
 namespace {
 
 // Two servers and a worker without rows.
@@ -53,4 +53,4 @@ TEST_F(RowReportsTest, AllAreReadyWhenTheirShardsAreCompleteUnderTheMap) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_reports_test

@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/membership/members/small_job.h"
 
-namespace attune::ps {
+namespace attune::ps::silence_watch_test {
 namespace {
 
 using std::chrono::seconds;
@@ -94,4 +94,4 @@ TEST_F(SilenceWatchTest, ThePlatformsWordCountsOnceNothingHasBeenHeardForAMoment
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::silence_watch_test

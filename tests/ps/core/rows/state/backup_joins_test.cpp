@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::backup_joins_test {
 namespace {
 
 constexpr TableId kTable{1}, kOtherTable{2};
@@ -99,4 +99,4 @@ TEST(BackupJoins, AJoinIsDoneWhenItIsForAllItsNextBackups) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::backup_joins_test

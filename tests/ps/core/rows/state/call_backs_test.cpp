@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::call_backs_test {
 namespace {
 
 using testing::ElementsAre;
@@ -110,4 +110,4 @@ TEST_F(CallBacksTest, AHomeThatIsNotReadyCallsNothingBack) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::call_backs_test

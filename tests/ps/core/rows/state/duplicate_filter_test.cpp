@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::duplicate_filter_test {
 namespace {
 
 using enum DuplicateFilter::Decision;
@@ -169,4 +169,4 @@ TEST(DuplicateFilter, AgreesWithASetUnderRandomPieces) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::duplicate_filter_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::held_replicates_test {
 namespace {
 
 constexpr TableKey kRow{TableId(1), 7}, kOther{TableId(1), 8};
@@ -48,4 +48,4 @@ TEST(HeldReplicates, ARowWithoutAnyIsForgotten) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::held_replicates_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::open_handovers_test {
 namespace {
 
 constexpr NodeId kAnna{1}, kBert{2};
@@ -62,4 +62,4 @@ TEST(WithheldAcks, NothingIsWithheldForANodeThatIsGone) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::open_handovers_test

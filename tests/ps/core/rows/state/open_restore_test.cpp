@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::open_restore_test {
 namespace {
 
 using testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(OpenRestore, AnotherRecoveryForgetsWhatWasOrderedButNotTheTotals) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::open_restore_test

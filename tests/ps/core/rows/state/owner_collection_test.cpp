@@ -8,7 +8,7 @@
 
 #include "ps/core/protocol/limits.h"
 
-namespace attune::ps {
+namespace attune::ps::owner_collection_test {
 namespace {
 
 using testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(OwnerReports, RowsThatHaveArrivedBelongToTheirReceiver) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::owner_collection_test

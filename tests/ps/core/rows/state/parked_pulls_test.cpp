@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace attune::ps {
+namespace attune::ps::parked_pulls_test {
 namespace {
 
 using std::chrono::seconds;
@@ -81,4 +81,4 @@ TEST(ParkedPulls, WhatIsReplacedKeepsItsPlace) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::parked_pulls_test

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::row_directory_test {
 namespace {
 
 constexpr TableKey kRow{TableId(1), 7}, kOther{TableId(3), 8};
@@ -90,4 +90,4 @@ TEST(RowDirectory, OnlyTheMoveOfTheEntryIsMarkedAsSent) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_directory_test

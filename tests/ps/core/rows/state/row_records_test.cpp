@@ -4,7 +4,7 @@
 
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::row_records_test {
 namespace {
 
 constexpr TableId kTable{1};
@@ -72,4 +72,4 @@ TEST_F(RowRecordsTest, ARemovedNodeLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_records_test

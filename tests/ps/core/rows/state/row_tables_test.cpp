@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::row_tables_test {
 namespace {
 
 constexpr TableId kTable{2};
@@ -123,4 +123,4 @@ TEST_F(RowTablesTest, RowsOfAnotherLengthOrTableAreNamed) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_tables_test

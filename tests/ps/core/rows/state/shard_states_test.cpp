@@ -9,7 +9,7 @@
 
 #include "tests/ps/core/rows/map_store.h"
 
-namespace attune::ps {
+namespace attune::ps::shard_states_test {
 namespace {
 
 using testing::ElementsAre;
@@ -252,4 +252,4 @@ TEST_F(ShardStatesTest, ARecoveryForgetsWhatWasCalledBack) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::shard_states_test

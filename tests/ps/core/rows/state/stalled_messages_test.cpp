@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::stalled_messages_test {
 namespace {
 
 constexpr NodeId kAnna{1}, kBert{2};
@@ -71,4 +71,4 @@ TEST(StalledMessages, OfANodeThatIsNoMemberAnyMoreNothingIsKept) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::stalled_messages_test

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::waiting_operations_test {
 namespace {
 
 constexpr TableId kTable{1};
@@ -58,4 +58,4 @@ TEST(WaitingOperations, TheQueueOfHomesIsApart) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::waiting_operations_test

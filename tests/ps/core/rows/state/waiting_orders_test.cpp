@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace attune::ps {
+namespace attune::ps::waiting_orders_test {
 namespace {
 
 constexpr TableKey kRow{TableId(1), 7}, kOther{TableId(1), 8};
@@ -43,4 +43,4 @@ TEST(WaitingOrders, AnOrderThatComesTwiceWaitsOnce) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::waiting_orders_test

@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::grouped_gradients_test {
 namespace {
 
 using Keys = std::vector<Key>;
@@ -104,4 +104,4 @@ TEST_F(GroupedGradientsTest, WithOneRouteNothingIsCopied) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::grouped_gradients_test

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::localize_calls_test {
 namespace {
 
 using std::chrono::seconds;
@@ -134,4 +134,4 @@ TEST_F(LocalizeCallsTest, ACallEndsAtItsDeadlineWithWhatHasCome) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::localize_calls_test

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-namespace attune::ps {
+namespace attune::ps::prefetched_rows_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -132,4 +132,4 @@ TEST_F(PrefetchedRowsTest, MemoryIsBounded) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::prefetched_rows_test

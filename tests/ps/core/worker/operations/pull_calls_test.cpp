@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::pull_calls_test {
 namespace {
 
 using std::chrono::seconds;
@@ -284,4 +284,4 @@ TEST_F(PullCallsTest, ARefusedRequestEndsItsCallOnce) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::pull_calls_test

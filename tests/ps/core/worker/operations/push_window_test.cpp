@@ -7,7 +7,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::push_window_test {
 namespace {
 
 using std::chrono::seconds;
@@ -177,4 +177,4 @@ TEST_F(PushWindowTest, ALostSessionEndsEveryOpenCall) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::push_window_test

@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::route_groups_test {
 namespace {
 
 constexpr TableId kTable{1};
@@ -73,4 +73,4 @@ TEST(RouteGroups, WithOneServerAndNoRowsElsewhereNothingIsReordered) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::route_groups_test

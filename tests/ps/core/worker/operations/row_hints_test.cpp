@@ -6,7 +6,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::row_hints_test {
 namespace {
 
 constexpr TableId kTable{1};
@@ -79,4 +79,4 @@ TEST_F(RowHintsTest, StalenessIsOfPushesThatWereMeasured) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_hints_test

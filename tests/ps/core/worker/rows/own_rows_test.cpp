@@ -8,7 +8,7 @@
 
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::own_rows_test {
 namespace {
 
 using std::chrono::seconds;
@@ -154,4 +154,4 @@ TEST_F(OwnRowsTest, AnswersToItselfAreTakenOneByOne) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::own_rows_test

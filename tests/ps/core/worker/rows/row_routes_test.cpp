@@ -6,7 +6,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/worker/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::row_routes_test {
 namespace {
 
 class RowRoutesTest : public RowPartsTest {
@@ -56,4 +56,4 @@ TEST_F(RowRoutesTest, WhatGoesToThisNodeIsNotSent) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::row_routes_test

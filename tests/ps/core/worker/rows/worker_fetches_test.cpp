@@ -5,7 +5,7 @@
 #include "ps/core/worker/rows/worker_pushes.h"
 #include "tests/ps/core/worker/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_fetches_test {
 namespace {
 
 using std::chrono::seconds;
@@ -118,4 +118,4 @@ TEST_F(WorkerFetchesTest, RowsThatAreOwnedMeanwhileAreReadAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_fetches_test

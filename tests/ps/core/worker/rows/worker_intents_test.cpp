@@ -10,7 +10,7 @@
 #include "ps/core/worker/rows/worker_rows.h"
 #include "tests/ps/core/worker/operations/small_cluster.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_intents_test {
 namespace {
 
 using std::chrono::milliseconds;
@@ -199,4 +199,4 @@ TEST_F(WorkerIntentsTest, AfterALossNothingIsReadThatWasFetchedBefore) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_intents_test

@@ -5,7 +5,7 @@
 #include "ps/core/worker/rows/worker_pushes.h"
 #include "tests/ps/core/worker/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_pulls_test {
 namespace {
 
 using std::chrono::seconds;
@@ -144,4 +144,4 @@ TEST_F(WorkerPullsTest, OnlyMembersAnswerInPlace) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_pulls_test

@@ -3,7 +3,7 @@
 #include "ps/core/protocol/limits.h"
 #include "tests/ps/core/worker/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_pushes_test {
 namespace {
 
 using std::chrono::seconds;
@@ -147,4 +147,4 @@ TEST_F(WorkerPushesTest, ACallWhoseTimeIsOverEndsAndItsPushStays) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_pushes_test

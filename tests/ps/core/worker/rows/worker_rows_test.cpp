@@ -9,7 +9,7 @@
 #include "tests/ps/core/worker/operations/small_cluster.h"
 #include "tests/ps/core/worker/rows/row_parts.h"
 
-namespace attune::ps {
+namespace attune::ps::worker_rows_test {
 namespace {
 
 using std::chrono::seconds;
@@ -166,4 +166,4 @@ TEST_F(WorkerRowsTest, AMessageUnderANewerMapAsksForThatMap) {
 }
 
 }  // namespace
-}  // namespace attune::ps
+}  // namespace attune::ps::worker_rows_test
