@@ -23,8 +23,8 @@
 
 namespace attune::controller {
 
-// Delays of Draft::Requeue: for the next step of an act in flight, which takes seconds, and for what takes longer or goes
-// by the clock of another machine.
+// Delays of Draft::Requeue: for the next step of an act in flight, which takes seconds, and for what takes longer or
+// goes by the clock of another machine.
 inline constexpr Duration kLookAgain = std::chrono::seconds(1);
 inline constexpr Duration kLookLater = std::chrono::seconds(10);
 
