@@ -2,7 +2,6 @@
 
 #include <cmath>
 
-#include "cli/display/named_line.h"
 #include "cli/display/table.h"
 #include "cli/runs/job_view.h"
 #include "operator/api/format.h"

@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "cli/display/named_line.h"
+#include "cli/display/table.h"
 #include "operator/api/format.h"
 
 namespace attune::cli {
