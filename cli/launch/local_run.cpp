@@ -29,9 +29,6 @@
 namespace attune::cli {
 namespace {
 
-// The first Ctrl-C ends the run in order, the second without its checkpoint and at once, the third leaves.
-constexpr int kInterruptsToLeave = 3;
-constexpr Duration kLastDetails = std::chrono::milliseconds(1500);
 // What was trained is in the checkpoint, or is to be lost: processes get a second, and less after a slow checkpoint.
 constexpr Duration kEarlyGrace = std::chrono::seconds(1);
 constexpr Duration kKillingTakes = std::chrono::milliseconds(300);

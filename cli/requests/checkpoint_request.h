@@ -32,5 +32,9 @@ std::string ToString(const WrittenCheckpoint& written);
 // From Ctrl-C or `attune stop` to the end of a run's processes, and how much of it the last checkpoint may take.
 inline constexpr Duration kEarlyEndMax = std::chrono::seconds(5);
 inline constexpr Duration kLastCheckpointMax = std::chrono::milliseconds(4200);
+// CheckpointWait::details of that last checkpoint.
+inline constexpr Duration kLastDetails = std::chrono::milliseconds(1500);
+// While a run is being ended: each interrupt shortens the rest, and this one leaves at once.
+inline constexpr int kInterruptsToLeave = 3;
 
 }  // namespace attune::cli

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/number_text.h"
+#include "cli/requests/bad_request.h"
 #include "cli/requests/sync_request.h"
 #include "cli/requests/tune_request.h"
 #include "operator/tuner/space/knob.h"
@@ -12,8 +13,6 @@ namespace attune::cli {
 namespace {
 
 constexpr int64_t kIndexMax = 1023;  // as many pods as a role may have
-
-Status BadWords(const std::string& message) { return Error(StatusCode::kInvalidArgument, message); }
 
 bool IsChange(const std::string& word) { return word.find('=') != std::string::npos; }
 
@@ -42,10 +41,10 @@ StatusOr<JobWords> SortJobWords(const std::vector<std::string>& words, const std
     } else if (sorted.job.empty()) {
       sorted.job = word;
     } else {
-      return BadWords("\"" + word + "\" is no change, and the job is " + sorted.job + " already; " + usage);
+      return BadRequest("\"" + word + "\" is no change, and the job is " + sorted.job + " already; " + usage);
     }
   }
-  if (sorted.changes.empty()) return BadWords("no change is named; " + usage);
+  if (sorted.changes.empty()) return BadRequest("no change is named; " + usage);
   return sorted;
 }
 
@@ -64,13 +63,13 @@ StatusOr<LogsWords> SortLogsWords(const std::vector<std::string>& words) {
     sorted.job = rest.front();
     rest.erase(rest.begin());
   }
-  if (rest.size() > 2) return BadWords("not expected: " + rest.back() + "; write attune logs JOB ROLE INDEX");
+  if (rest.size() > 2) return BadRequest("not expected: " + rest.back() + "; write attune logs JOB ROLE INDEX");
   if (rest.empty()) return sorted;
-  if (!is_role(rest.front())) return BadWords("ROLE: \"" + rest.front() + "\" is not one of: server, worker");
+  if (!is_role(rest.front())) return BadRequest("ROLE: \"" + rest.front() + "\" is not one of: server, worker");
   sorted.role = rest.front();
   if (rest.size() == 1) return sorted;
   if (const std::string problem = ProblemOfWholeNumber(rest[1], 0, kIndexMax); !problem.empty())
-    return BadWords("INDEX: " + problem);
+    return BadRequest("INDEX: " + problem);
   sorted.index = static_cast<uint32_t>(std::stoul(rest[1]));
   return sorted;
 }
@@ -88,7 +87,7 @@ StatusOr<TuneWords> SortTuneWords(const std::vector<std::string>& words) {
   // What stands first is meant as the action, unless it is none and a later word is.
   auto action = std::find_if(names.begin(), names.end(), IsAction);
   if (action == names.end()) action = names.begin();
-  if (action == names.end()) return BadWords(std::string("nothing is said to the tuner; ") + kTuneUsage);
+  if (action == names.end()) return BadRequest(std::string("nothing is said to the tuner; ") + kTuneUsage);
   sorted.action = *action;
   names.erase(action);
   if (sorted.action == "unpin") {
@@ -100,7 +99,7 @@ StatusOr<TuneWords> SortTuneWords(const std::vector<std::string>& words) {
     }
   }
   if (names.size() > 1) {
-    return BadWords("\"" + names.front() + "\" and \"" + names.back() + "\" cannot both be the job; " + kTuneUsage);
+    return BadRequest("\"" + names.front() + "\" and \"" + names.back() + "\" cannot both be the job; " + kTuneUsage);
   }
   if (!names.empty()) sorted.job = names.front();
   return sorted;

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "cli/requests/bad_request.h"
 #include "operator/controller/objects/pod_resources.h"
 #include "operator/kube/quantity.h"
 
@@ -14,8 +15,6 @@ namespace {
 constexpr char kUsage[] =
     "write workers=N, servers=N, or worker-cpu, worker-memory, server-cpu, server-memory with an amount, for example "
     "workers=3 or worker-memory=2Gi";
-
-Status BadScale(const std::string& message) { return Error(StatusCode::kInvalidArgument, message); }
 
 // One figure of one pod, by its name on the command line.
 struct Size {
@@ -51,12 +50,12 @@ constexpr Size kSizes[] = {{"worker-cpu", controller::RoleName::kWorker, true},
 Status ParseSize(const Size& size, const std::string& text, ScaleRequest& request) {
   const std::optional<int64_t> amount = size.is_cpu ? kube::ParseMillicores(text) : kube::ParseByteCount(text);
   if (!amount) {
-    return BadScale("\"" + text + "\" is no amount of " + size.resource() +
-                    "; write it as in a pod's resources, for example " + size.name +
-                    (size.is_cpu ? "=500m or =2" : "=512Mi or =2Gi"));
+    return BadRequest("\"" + text + "\" is no amount of " + size.resource() +
+                      "; write it as in a pod's resources, for example " + size.name +
+                      (size.is_cpu ? "=500m or =2" : "=512Mi or =2Gi"));
   }
   std::optional<int64_t>& wanted = size.In(request);
-  if (wanted) return BadScale(std::string(size.name) + " is given twice; " + kUsage);
+  if (wanted) return BadRequest(std::string(size.name) + " is given twice; " + kUsage);
   wanted = amount;
   return OkStatus();
 }
@@ -65,46 +64,46 @@ Status CheckSize(const api::TrainingJob& job, const Size& size, int64_t wanted) 
   const api::ResourceTarget& bounds = size.Of(job);
   const int64_t least = std::max(bounds.min.value_or(size.least()), size.least());
   if (wanted >= least && (!bounds.max || wanted <= *bounds.max)) return OkStatus();
-  return BadScale(std::string(size.name) + "=" + size.Text(wanted) + " is outside what job " + job.name + " allows, " +
-                  size.Text(least) + (bounds.max ? " to " + size.Text(*bounds.max) : " or more") + " (" + size.path() +
-                  ".min and max); choose an amount in between, or change the bounds");
+  return BadRequest(std::string(size.name) + "=" + size.Text(wanted) + " is outside what job " + job.name +
+                    " allows, " + size.Text(least) + (bounds.max ? " to " + size.Text(*bounds.max) : " or more") +
+                    " (" + size.path() + ".min and max); choose an amount in between, or change the bounds");
 }
 
 Status ParseOne(const std::string& change, ScaleRequest& request) {
   const size_t equals = change.find('=');
   const std::string role = change.substr(0, equals);
-  if (equals == std::string::npos) return BadScale("\"" + change + "\" is no change; " + kUsage);
+  if (equals == std::string::npos) return BadRequest("\"" + change + "\" is no change; " + kUsage);
   for (const Size& size : kSizes) {
     if (role == size.name) return ParseSize(size, change.substr(equals + 1), request);
   }
   const bool workers = role == "workers" || role == "worker";
   if (!workers && role != "servers" && role != "server") {
-    return BadScale("\"" + role + "\" cannot be scaled; " + kUsage);
+    return BadRequest("\"" + role + "\" cannot be scaled; " + kUsage);
   }
   const std::string number = change.substr(equals + 1);
   int32_t count = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), count);
   if (error != std::errc() || end != number.data() + number.size() || count < 0) {
-    return BadScale("\"" + number + "\" is no number of " + (workers ? "workers" : "servers") + "; " + kUsage);
+    return BadRequest("\"" + number + "\" is no number of " + (workers ? "workers" : "servers") + "; " + kUsage);
   }
   std::optional<int32_t>& wanted = workers ? request.workers : request.servers;
-  if (wanted) return BadScale(std::string(workers ? "workers" : "servers") + " is given twice; " + kUsage);
+  if (wanted) return BadRequest(std::string(workers ? "workers" : "servers") + " is given twice; " + kUsage);
   wanted = count;
   return OkStatus();
 }
 
 Status CheckBounds(const std::string& job, const char* role, const api::Role& bounds, int32_t wanted) {
   if (wanted >= bounds.min && wanted <= bounds.max) return OkStatus();
-  return BadScale(std::string(role) + "=" + std::to_string(wanted) + " is outside what job " + job + " allows, " +
-                  std::to_string(bounds.min) + " to " + std::to_string(bounds.max) + " (spec." + role +
-                  ".min and max); choose a number in between, or change the bounds");
+  return BadRequest(std::string(role) + "=" + std::to_string(wanted) + " is outside what job " + job + " allows, " +
+                    std::to_string(bounds.min) + " to " + std::to_string(bounds.max) + " (spec." + role +
+                    ".min and max); choose a number in between, or change the bounds");
 }
 
 Status CheckServers(const api::TrainingJob& job, int32_t wanted) {
   RETURN_IF_ERROR(CheckBounds(job.name, "servers", job.spec.servers, wanted));
   if (job.spec.backups > 0 && wanted < 2) {
-    return BadScale("job " + job.name +
-                    " keeps a backup of each row (spec.servers.backups: 1), which needs at least 2 servers");
+    return BadRequest("job " + job.name +
+                      " keeps a backup of each row (spec.servers.backups: 1), which needs at least 2 servers");
   }
   if (wanted == job.spec.servers.replicas) return OkStatus();
   if (!job.status.abilities) {
@@ -126,7 +125,7 @@ Status CheckServers(const api::TrainingJob& job, int32_t wanted) {
 
 StatusOr<ScaleRequest> ParseScaleChanges(const std::vector<std::string>& changes) {
   ScaleRequest request;
-  if (changes.empty()) return BadScale(std::string("nothing to change; ") + kUsage);
+  if (changes.empty()) return BadRequest(std::string("nothing to change; ") + kUsage);
   for (const std::string& change : changes) RETURN_IF_ERROR(ParseOne(change, request));
   return request;
 }

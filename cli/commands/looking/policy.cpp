@@ -12,6 +12,7 @@
 #include "cli/policies/policy_preview.h"
 #include "cli/policies/policy_sources.h"
 #include "cli/policies/policy_table.h"
+#include "cli/requests/bad_request.h"
 #include "cli/requests/manifest_file.h"
 #include "cli/runs/jobs.h"
 #include "operator/api/manifest/manifest.h"
@@ -19,22 +20,19 @@
 namespace attune::cli {
 namespace {
 
-Status BadPolicyUse(const std::string& text) { return Error(StatusCode::kInvalidArgument, text); }
-
 void PrintJson(const kube::Json& value) { std::fputs(JsonText(value).c_str(), stdout); }
 
 // What another action takes would be without effect.
 Status CheckWords(const PolicyArguments& arguments) {
   const bool lists = arguments.action == "list";
-  if (!lists && arguments.all_namespaces) return BadPolicyUse("-A goes with the list only: attune policy list -A");
+  if (!lists && arguments.all_namespaces) return BadRequest("-A goes with the list only: attune policy list -A");
   if (!lists && arguments.output == "yaml")
-    return BadPolicyUse("yaml goes with the list only: attune policy list -o yaml; " + arguments.action +
-                        " has -o json");
+    return BadRequest("yaml goes with the list only: attune policy list -o yaml; " + arguments.action + " has -o json");
   if (lists && !arguments.what.empty())
-    return BadPolicyUse("the list takes no name; write attune policy explain " + arguments.what +
-                        " for a job, or kubectl get tp,ctp -o yaml for one policy");
+    return BadRequest("the list takes no name; write attune policy explain " + arguments.what +
+                      " for a job, or kubectl get tp,ctp -o yaml for one policy");
   if (arguments.action == "test" && arguments.what.empty())
-    return BadPolicyUse(
+    return BadRequest(
         "no file is named; write attune policy test FILE, with the policies to be tried (- for standard input)");
   return OkStatus();
 }
@@ -100,7 +98,7 @@ struct PolicyFile {
 StatusOr<PolicyFile> ReadPolicyFile(const std::string& file, bool json) {
   const std::string name = file == "-" ? kStandardInput : file;
   const auto text = ReadManifestText(file);
-  if (!text.ok()) return BadPolicyUse(std::string(Message(text.status())));
+  if (!text.ok()) return BadRequest(std::string(Message(text.status())));
   ASSIGN_OR_RETURN(const std::vector<api::Manifest> manifests,
                    api::ParseManifests(*text, name, api::ManifestKinds::kPolicies));
   PolicyFile read;
@@ -112,8 +110,8 @@ StatusOr<PolicyFile> ReadPolicyFile(const std::string& file, bool json) {
     for (std::string& line : AdviceLines(manifest, /*json=*/false)) read.advice.push_back(std::move(line));
   }
   if (problems == 0) return read;
-  return BadPolicyUse(name + " has " + std::to_string(problems) + (problems == 1 ? " problem" : " problems") +
-                      "; nothing was compared");
+  return BadRequest(name + " has " + std::to_string(problems) + (problems == 1 ? " problem" : " problems") +
+                    "; nothing was compared");
 }
 
 // The policies of the file, each in the namespace that kubectl would apply it to.

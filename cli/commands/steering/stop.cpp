@@ -14,9 +14,6 @@ namespace attune::cli {
 namespace {
 
 constexpr Duration kStopPoll = std::chrono::milliseconds(300);
-constexpr Duration kStopDetails = std::chrono::milliseconds(1500);
-// The first skips the checkpoint, the second stops waiting, the third leaves at once.
-constexpr int kInterruptsToLeaveStop = 3;
 
 bool IsGone(const StatusOr<kube::Json>& job) { return job.status().code() == StatusCode::kNotFound; }
 
@@ -38,7 +35,7 @@ std::optional<WrittenCheckpoint> WriteLastCheckpoint(const JobConnection& connec
   std::printf("stopping %s: writing a checkpoint first; Ctrl-C skips it\n", connection.key.name.c_str());
   std::fflush(stdout);
   auto written =
-      WriteCheckpoint(*connection.api, connection.key, {.whole = kLastCheckpointMax, .details = kStopDetails});
+      WriteCheckpoint(*connection.api, connection.key, {.whole = kLastCheckpointMax, .details = kLastDetails});
   if (written.ok()) {
     std::printf("%s\n", ToString(*written).c_str());
     return *std::move(written);
@@ -64,7 +61,7 @@ int Stop(const StopArguments& arguments, const Target& target) {
   const kube::ObjectKey key = connection->key;
   const auto object = GetJob(*connection->api, key);
   if (!object.ok()) return Fail(object.status());
-  Interrupts::Install(kInterruptsToLeaveStop);
+  Interrupts::Install(kInterruptsToLeave);  // the first skips the checkpoint, the second stops waiting
   std::optional<WrittenCheckpoint> written;
   if (!arguments.without_checkpoint && HasRowsToLose(api::ParseTrainingJob(*object).job))
     written = WriteLastCheckpoint(*connection);
