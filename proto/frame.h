@@ -106,7 +106,9 @@ enum class FrameKind : uint8_t {
   kFetchedRows = 23,
   kSnapshotRows = 24,
   kSnapshotRowsAck = 25,
-  kCoordinatorAt = 26,
+  kRound = 26,
+  kRoundReply = 27,
+  kCoordinatorAt = 28,
 };
 
 inline constexpr uint8_t kFlagPositionList = 1;  // positions are listed, not consecutive
@@ -117,6 +119,7 @@ inline constexpr uint8_t kFlagRelayed = 16;
 inline constexpr uint8_t kFlagProbe = 32;
 inline constexpr uint8_t kFlagLast = 64;
 inline constexpr uint8_t kFlagAllBut = 128;
+inline constexpr uint8_t kFlagFirst = kFlagAllBut;  // of a Round, which knows no other use of that bit
 
 // The payload follows in this order, each part an array: keys and versions (8 bytes each), values and words (4), halves
 // (2), extra (1). Fields a kind does not use are 0.
@@ -131,11 +134,11 @@ struct FrameHeader {
   uint64_t core_delivered;
   uint32_t table;
   uint32_t origin;       // node that pushes or pulls
-  uint64_t number;       // sequence of a push, request of a pull, handover, install
+  uint64_t number;       // sequence of a push, request of a pull, handover, install, round
   uint64_t map_version;  // the sender's
   uint64_t acked_below;
   uint64_t detail;          // pull: nanoseconds until its deadline; push: version seen; its answer: staleness;
-                            // join_id, recovered_at, arrived_at; cut
+                            // join_id, recovered_at, arrived_at; cut; round: how many a second
   uint64_t step;            // of the origin
   uint64_t inner_version;   // ReplicateRefused: map version of what comes back
   uint32_t node;            // owner, or whom rows shall go to; push: place of the version seen
@@ -144,9 +147,9 @@ struct FrameHeader {
   uint32_t key_count;
   uint32_t version_count;  // row versions
   uint32_t value_count;    // floats
-  uint32_t word_count;     // positions, owners, shards
+  uint32_t word_count;     // positions, owners, shards, announced uses
   uint32_t half_count;     // move numbers
-  uint32_t extra_bytes;    // "after" entries (16 bytes each), records, or text
+  uint32_t extra_bytes;    // "after" entries (16 bytes each), folds (8), keys (8), records, or text
   uint32_t reserved;
 };
 static_assert(sizeof(FrameHeader) == 136 && std::is_trivially_copyable_v<FrameHeader>);

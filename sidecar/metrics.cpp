@@ -24,8 +24,8 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_worker_pulled_keys_total", kCounter, "Keys pulled."},
     {"attune_worker_pushed_keys_total", kCounter, "Keys pushed."},
     {"attune_worker_row_accesses_total", kCounter,
-     "Rows pulled, by where they were: owned by the worker, fetched ahead, waited for (fetched ahead, but late), "
-     "remote."},
+     "Rows pulled, by where they were: owned by the worker, with a copy there (replicated), fetched ahead, waited for "
+     "(fetched ahead, but late), remote."},
     {"attune_worker_late_intents_total", kCounter, "Rows announced for a step that had begun."},
     {"attune_worker_refused_intents_total", kCounter, "Rows announced for which there was no room."},
     {"attune_worker_pushes_in_flight", kGauge, "Pushes not acknowledged at the end of the last window."},
@@ -110,6 +110,7 @@ void AddWorker(std::vector<MetricValue>& values, const v1::WindowReport& last, c
                       .place = place});
   };
   add_rows("owned", rows.owned());
+  add_rows("replicated", rows.replicated());
   add_rows("fetched", rows.fetched());
   add_rows("waited", rows.waited());
   add_rows("remote", rows.remote());
@@ -195,6 +196,7 @@ void Metrics::ObserveWorker(const v1::WorkerWindow& window) {
   const v1::RowAccesses& rows = window.rows();
   v1::RowAccesses& sums = *worker_sums_.mutable_rows();
   sums.set_owned(sums.owned() + rows.owned());
+  sums.set_replicated(sums.replicated() + rows.replicated());
   sums.set_fetched(sums.fetched() + rows.fetched());
   sums.set_waited(sums.waited() + rows.waited());
   sums.set_remote(sums.remote() + rows.remote());

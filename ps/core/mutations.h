@@ -78,6 +78,9 @@ enum class RowMutation : uint8_t {
   kPresentCountsAsArrived = 47,     // a home that comes back takes rows that have yet to leave for arrived ones
   kRowGivenBackNotKept = 48,        // a next backup that gives a row back waits for its copy
   kUnmarkedArrivalNotWritten = 49,  // a row handed over before its sender's mark misses the snapshot of the cut
+  kRoundOfOlderHomesTaken = 50,  // a home that has forgotten a worker's copies takes its round for one that is complete
+  kCopyWithoutOpenPushes = 51,   // a worker gets a copy that lacks its own earlier pushes
+  kCopyNotTakenBack = 52,        // a worker keeps its copy of a row that has left
   kCount
 };
 
@@ -97,6 +100,11 @@ struct Mutations {
   Mistake fetched_row_after_read{};    // one that was fetched ahead is read after a newer value of it
   Mistake fetched_row_past_age{};      // however long ago it was asked for
   Mistake fetched_row_before_floor{};  // although it was asked for before others had come near enough
+  Mistake copy_read_past_age{};        // a copy is read however long ago its home has confirmed it
+  Mistake copy_read_before_floor{};    // although that was before others had come near enough
+  Mistake copy_taken_after_use{};   // one that may lack what the worker has pushed to the row, or read of it, meanwhile
+  Mistake copy_read_after_newer{};  // or one that may be older than what the worker has read elsewhere since
+  Mistake copies_kept_over_homes{};  // copies of a home outlast it
   ChosenRowMutation row{};
   LinkMutations link;
 

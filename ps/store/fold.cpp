@@ -94,11 +94,11 @@ void FoldFormula::Refresh(HeldRow& held, std::span<const float> fresh, RowVersio
   held.version = version;
   if (in_flight != nullptr) {
     Apply(*in_flight, PartsOf(base));
-    held.version = VersionAfter(held.version, in_flight->counts);
+    held.version = held.version.After(in_flight->counts.pushes);
   }
   if (!has_open) return;
   Add(PartsOf(base), values, states, held.open.updates, PartsOf(held.row));
-  held.version = VersionAfter(held.version, held.open);
+  held.version = held.version.After(held.open.pushes);
 }
 
 void FoldFormula::Apply(const FoldView& fold, const RowParts& row) const {

@@ -18,18 +18,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <variant>
 
+#include "ps/store/fold_counts.h"
 #include "ps/store/formulas/optimizer.h"
 #include "ps/store/row_version.h"
 #include "ps/types/table_options.h"
 
 namespace attune::ps {
-
-struct FoldCounts {
-  uint32_t pushes = 0;   // the version's counter rises by them
-  uint32_t updates = 0;  // those that changed the row: a gradient that is not finite may be skipped
-  bool operator==(const FoldCounts&) const = default;
-};
 
 struct FoldView {
   FoldCounts counts;
@@ -44,10 +40,18 @@ struct HeldRow {
   std::span<float> base;  // the row before the first open push; means nothing while there is none
 };
 
+// Of the changes of one fold: dW (not of Ftrl), then dS.
+inline size_t FoldFloats(const Optimizer& optimizer, size_t dim) {
+  return StateFloats(optimizer, dim) + (std::holds_alternative<Ftrl>(optimizer) ? 0 : dim);
+}
+
 class FoldFormula {
  public:
   explicit FoldFormula(const TableOptions& options);
 
+  bool AllFinite(std::span<const float> gradients) const {
+    return kernel_.all_finite(gradients.data(), gradients.size());
+  }
   size_t row_floats() const { return dim_ + state_floats_; }
   size_t fold_floats() const { return (values_follow_ ? 0 : dim_) + state_floats_; }
 
@@ -66,9 +70,6 @@ class FoldFormula {
   // --- at the owner
 
   void Apply(const FoldView& fold, const RowParts& row) const;
-  static RowVersion VersionAfter(RowVersion version, FoldCounts counts) {
-    return RowVersion(version.value() + counts.pushes);
-  }
 
  private:
   RowParts PartsOf(std::span<float> row) const;

@@ -21,7 +21,8 @@ class RowVersion {
   constexpr uint64_t value() const { return value_; }  // as it travels
   constexpr uint16_t era() const { return static_cast<uint16_t>(value_ >> kCounterBits); }
   constexpr uint64_t counter() const { return value_ & ((uint64_t{1} << kCounterBits) - 1); }
-  constexpr RowVersion Next() const { return RowVersion(value_ + 1); }
+  constexpr RowVersion Next() const { return After(1); }
+  constexpr RowVersion After(uint64_t pushes) const { return RowVersion(value_ + pushes); }
   constexpr auto operator<=>(const RowVersion&) const = default;
 
   friend std::ostream& operator<<(std::ostream& out, RowVersion version) {

@@ -40,8 +40,8 @@ SlabTableStore<kConcurrent>::SlabTableStore(const TableSpec& spec, const StoreOp
     : spec_(spec),
       layout_(spec.options),
       kernel_(SelectKernel(spec.options.optimizer)),
+      fold_(spec.options),
       initializer_(spec.options.initializer, spec.options.seed, spec.name),
-      has_schedule_(spec.options.schedule != LearningRateSchedule()),
       budget_(options.memory_budget),
       slabs_(layout_.row_bytes(), layout_.has_row_state()),
       snapshot_(layout_) {}
@@ -362,18 +362,19 @@ void SlabTableStore<kConcurrent>::BeforeChange(Key key, uint32_t slot, SideRecor
 
 // Whether there are gradients to skip.
 template <bool kConcurrent>
-StatusOr<bool> SlabTableStore<kConcurrent>::CheckGradients(std::span<const Key> keys,
-                                                           std::span<const float> gradients) const {
-  const size_t dim = layout_.dim();
-  if (gradients.size() != keys.size() * dim) {
+StatusOr<bool> SlabTableStore<kConcurrent>::CheckGradients(std::span<const Key> keys, std::span<const float> gradients,
+                                                           bool is_fold) const {
+  const size_t width = is_fold ? fold_.fold_floats() : layout_.dim();
+  if (gradients.size() != keys.size() * width) {
     return Error(StatusCode::kInvalidArgument, "a push to table '" + spec_.name + "' has " +
                                                    std::to_string(gradients.size()) + " values for " +
-                                                   std::to_string(keys.size()) + " keys of dim " + std::to_string(dim));
+                                                   std::to_string(keys.size()) + " keys of " + std::to_string(width) +
+                                                   (is_fold ? ", as a fold has" : ", its dim"));
   }
-  if (kernel_.all_finite(gradients.data(), gradients.size())) return false;
+  if (is_fold || kernel_.all_finite(gradients.data(), gradients.size())) return false;
   if (spec_.options.non_finite_gradients == NonFiniteGradients::kSkipRow) return true;
   size_t i = 0;
-  while (kernel_.all_finite(gradients.data() + i * dim, dim)) ++i;
+  while (kernel_.all_finite(gradients.data() + i * width, width)) ++i;
   return Error(StatusCode::kInvalidArgument, "the gradient of key " + std::to_string(keys[i]) + " of table '" +
                                                  spec_.name +
                                                  "' is not finite; nothing of this push is applied. Lower the learning "
@@ -384,9 +385,10 @@ template <bool kConcurrent>
 PushResult SlabTableStore<kConcurrent>::Apply(std::span<const Key> keys, std::span<const float> gradients,
                                               const PushOptions& options, bool may_skip, const Slots& slots) {
   static thread_local std::vector<float> scratch;
-  const size_t dim = layout_.dim();
+  const size_t width = WidthOf(options);
+  const LearningRateSchedule& schedule = spec_.options.schedule;
   const OptimizerSettings settings =
-      has_schedule_ ? kernel_.SettingsAt(RateFactor(spec_.options.schedule, options.step)) : kernel_.settings;
+      schedule != LearningRateSchedule() ? kernel_.SettingsAt(RateFactor(schedule, options.step)) : kernel_.settings;
   PushResult result;
   for (size_t i = 0; i < keys.size(); ++i) {
     if (i + kRowsAhead < keys.size()) PrefetchSlot<Prefetch::kRowAndSide>(slots[i + kRowsAhead]);
@@ -394,16 +396,18 @@ PushResult SlabTableStore<kConcurrent>::Apply(std::span<const Key> keys, std::sp
     SideRecord& side = slabs_.Side(slot);
     const LockedRow locked(side);
     BeforeChange(keys[i], slot, side);
-    const RowVersion version = side.version().Next();
+    const RowVersion version = options.VersionAfter(side.version(), i);
     side.set_version(version);
     if (!options.versions.empty()) options.versions[i] = version;
-    const float* gradient = gradients.data() + i * dim;
-    if (may_skip && !kernel_.all_finite(gradient, dim)) {
+    const float* gradient = gradients.data() + i * width;
+    if (may_skip && options.folds.empty() && !kernel_.all_finite(gradient, width)) {
       ++result.rows_skipped;
       continue;
     }
-    layout_.Update(slabs_.Row(slot), slabs_.RowState(slot), scratch,
-                   [&](const RowParts& row) { kernel_.update(settings, row, gradient, dim, version.counter()); });
+    layout_.Update(slabs_.Row(slot), slabs_.RowState(slot), scratch, [&](const RowParts& row) {
+      if (options.folds.empty()) return kernel_.update(settings, row, gradient, width, version.counter());
+      fold_.Apply({.counts = options.folds[i], .changes = {gradient, width}}, row);
+    });
   }
   return result;
 }
@@ -413,7 +417,8 @@ StatusOr<PushResult> SlabTableStore<kConcurrent>::Push(std::span<const Key> keys
                                                        const PushOptions& options) {
   ATTUNE_CHECK(options.versions.empty() || options.versions.size() == keys.size())
       << options.versions.size() << " places for versions";
-  ASSIGN_OR_RETURN(const bool may_skip, CheckGradients(keys, gradients));
+  ATTUNE_CHECK(options.folds.empty() || options.folds.size() == keys.size()) << options.folds.size() << " folds";
+  ASSIGN_OR_RETURN(const bool may_skip, CheckGradients(keys, gradients, !options.folds.empty()));
   Slots& slots = ScratchSlots(keys.size());
   {
     const std::shared_lock lock(structure_);
@@ -438,14 +443,15 @@ std::optional<StatusOr<PushResult>> SlabTableStore<kConcurrent>::PushIfPresent(s
     bool fits = true;
     ForEachSlot<Prefetch::kSide>(keys, [&](size_t i, uint32_t slot) {
       slots[i] = slot;
-      fits = fits && slot != RowIndex::kAbsent && slabs_.Side(slot).version().Next() == options.expected[i];
+      fits = fits && slot != RowIndex::kAbsent &&
+             options.VersionAfter(slabs_.Side(slot).version(), i) == options.expected[i];
     });
     if (!fits) return std::nullopt;
   }
-  if (options.is_checked && gradients.size() == keys.size() * layout_.dim()) {
+  if (options.is_checked && gradients.size() == keys.size() * WidthOf(options)) {
     return Apply(keys, gradients, options, spec_.options.non_finite_gradients == NonFiniteGradients::kSkipRow, slots);
   }
-  const StatusOr<bool> may_skip = CheckGradients(keys, gradients);
+  const StatusOr<bool> may_skip = CheckGradients(keys, gradients, !options.folds.empty());
   if (!may_skip.ok()) return may_skip.status();
   return Apply(keys, gradients, options, *may_skip, slots);
 }

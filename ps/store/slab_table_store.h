@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ps/store/fold.h"
 #include "ps/store/formulas/initializer.h"
 #include "ps/store/formulas/optimizer.h"
 #include "ps/store/free_slots.h"
@@ -79,7 +80,10 @@ class SlabTableStore final : public TableStore {
   void InitializeRow(Key key, uint32_t slot);
   void AccountMemory();
 
-  StatusOr<bool> CheckGradients(std::span<const Key> keys, std::span<const float> gradients) const;
+  StatusOr<bool> CheckGradients(std::span<const Key> keys, std::span<const float> gradients, bool is_fold) const;
+  size_t WidthOf(const PushOptions& options) const {
+    return options.folds.empty() ? layout_.dim() : fold_.fold_floats();
+  }
   PushResult Apply(std::span<const Key> keys, std::span<const float> gradients, const PushOptions& options,
                    bool may_skip, const Slots& slots);
   // Before the row of this slot changes or vanishes; the row is locked.
@@ -89,8 +93,8 @@ class SlabTableStore final : public TableStore {
   const TableSpec spec_;
   const RowLayout layout_;
   const RowKernel kernel_;
+  const FoldFormula fold_;
   const RowInitializer initializer_;
-  const bool has_schedule_;
   MemoryBudget* const budget_;
 
   mutable Mutex structure_;

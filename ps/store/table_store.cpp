@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "ps/store/fold.h"
 #include "ps/store/formulas/optimizer.h"
 #include "ps/store/slab_table_store.h"
 
@@ -16,6 +17,11 @@ StatusOr<std::unique_ptr<TableStore>> TableStore::Create(const TableSpec& spec, 
 size_t TableStore::row_floats() const {
   const TableOptions& options = spec().options;
   return options.dim + StateFloats(options.optimizer, options.dim);
+}
+
+size_t TableStore::fold_floats() const {
+  const TableOptions& options = spec().options;
+  return FoldFloats(options.optimizer, options.dim);
 }
 
 bool TableStore::PullIfPresent(std::span<const Key> keys, std::span<float> rows) const {
@@ -33,7 +39,10 @@ std::optional<StatusOr<PushResult>> TableStore::PushIfPresent(std::span<const Ke
   if (!options.expected.empty()) {
     bool fits = true;
     size_t i = 0;
-    VisitRows(keys, [&](const RowView& row) { fits = row.version.Next() == options.expected[i++] && fits; });
+    VisitRows(keys, [&](const RowView& row) {
+      fits = options.VersionAfter(row.version, i) == options.expected[i] && fits;
+      ++i;
+    });
     if (!fits) return std::nullopt;
   }
   return Push(keys, gradients, options);

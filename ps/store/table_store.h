@@ -22,6 +22,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "ps/store/fold_counts.h"
 #include "ps/store/row_version.h"
 #include "ps/types/key.h"
 #include "ps/types/table_options.h"
@@ -65,8 +66,16 @@ struct PushOptions {
   std::span<RowVersion> versions = {};  // empty, or one per key: receives the row's version after this push
   // Of PushIfPresent: empty, or the version each row shall have after this push; nullopt unless that is its next one.
   std::span<const RowVersion> expected = {};
+  // Empty, or one per key: the push is of folds (fold.h), `gradients` are their changes, fold_floats() each, and the
+  // version of a row rises by the pushes of its fold. Who made a fold has looked at its gradients.
+  std::span<const FoldCounts> folds = {};
   bool is_checked =
       false;  // the owner that applied this push first has found its gradients finite, or skips those that are not
+
+  // Of the i-th key.
+  RowVersion VersionAfter(RowVersion version, size_t i) const {
+    return folds.empty() ? version.Next() : version.After(folds[i].pushes);
+  }
 };
 
 struct PushResult {
@@ -90,6 +99,8 @@ class TableStore {
   virtual uint64_t memory_bytes() const = 0;  // slabs, side records and index
   // Of a row that travels: values and optimizer state.
   virtual size_t row_floats() const;
+  // Of the changes of one fold.
+  size_t fold_floats() const;
 
   // rows: keys.size() * dim values. Keys may repeat.
   virtual void Pull(std::span<const Key> keys, std::span<float> rows) const = 0;

@@ -18,6 +18,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the wire layout is copied as it is");
 static_assert(sizeof(RowVersion) == 8 && std::is_trivially_copyable_v<RowVersion>);
 static_assert(sizeof(NodeId) == 4 && std::is_trivially_copyable_v<NodeId>);
+static_assert(sizeof(AnnouncedUse) == 4 && std::is_trivially_copyable_v<AnnouncedUse>);
 static_assert(sizeof(ShardId) == 4 && std::is_trivially_copyable_v<ShardId>);
 
 using wire::FrameHeader;

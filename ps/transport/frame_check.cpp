@@ -18,7 +18,7 @@ struct Shape {
   bool keys_needed = false;
   Count keys = kNone, versions = kNone, values = kNone, words = kNone, halves = kNone;
   bool positions = false;  // words, if any, are positions
-  enum Extra : uint8_t { kNothing, kAfters, kText, kRecords, kShards } extra = kNothing;
+  enum Extra : uint8_t { kNothing, kAfters, kText, kRecords, kShards, kFolds, kKeys } extra = kNothing;
 };
 
 constexpr Shape ShapeOf(FrameKind kind) {
@@ -27,7 +27,13 @@ constexpr Shape ShapeOf(FrameKind kind) {
     case FrameKind::kDelivered:
       return {.name = "Delivered"};
     case FrameKind::kPush:
-      return {.name = "Push", .keys_needed = true, .keys = kAny, .values = kPerKey, .words = kAny, .positions = true};
+      return {.name = "Push",
+              .keys_needed = true,
+              .keys = kAny,
+              .values = kPerKey,
+              .words = kAny,
+              .positions = true,
+              .extra = Shape::kFolds};
     case FrameKind::kPushAck:
       return {.name = "PushAck", .words = kAny, .positions = true};
     case FrameKind::kPushRefused:
@@ -63,7 +69,8 @@ constexpr Shape ShapeOf(FrameKind kind) {
               .versions = kPerKey,
               .values = kPerKey,
               .words = kAny,
-              .positions = true};
+              .positions = true,
+              .extra = Shape::kFolds};
     case FrameKind::kReplicateRefused:
       return {.name = "ReplicateRefused",
               .keys_needed = true,
@@ -71,7 +78,8 @@ constexpr Shape ShapeOf(FrameKind kind) {
               .versions = kPerKey,
               .values = kPerKey,
               .words = kAny,
-              .positions = true};
+              .positions = true,
+              .extra = Shape::kFolds};
     case FrameKind::kInstallWanted:
       return {.name = "InstallWanted", .keys = kAny};
     case FrameKind::kInstall:
@@ -109,6 +117,10 @@ constexpr Shape ShapeOf(FrameKind kind) {
               .extra = Shape::kRecords};
     case FrameKind::kSnapshotRowsAck:
       return {.name = "SnapshotRowsAck"};
+    case FrameKind::kRound:
+      return {.name = "Round", .keys = kAny, .words = kPerKey, .extra = Shape::kAfters};
+    case FrameKind::kRoundReply:
+      return {.name = "RoundReply", .keys = kAny, .versions = kPerKey, .values = kPerKey, .extra = Shape::kKeys};
     case FrameKind::kCoordinatorAt:
       return {.name = "CoordinatorAt", .extra = Shape::kText};
   }
@@ -131,6 +143,10 @@ size_t ExtraBytesMax(Shape::Extra extra) {
       return kMessageBytesMax / 2;
     case Shape::kShards:
       return kShardsMax * sizeof(uint32_t);
+    case Shape::kFolds:
+      return kKeysPerMessageMax * kFoldBytes;
+    case Shape::kKeys:
+      return kKeysPerMessageMax * sizeof(Key);
   }
   return 0;
 }
@@ -178,6 +194,10 @@ Status CheckShape(const FrameHeader& header, const Shape& shape) {
     }
   }
   if (shape.extra == Shape::kAfters && header.extra_bytes % kAfterBytes != 0) return Malformed(shape, "bad list");
+  if (shape.extra == Shape::kFolds && header.extra_bytes != 0 && header.extra_bytes != header.key_count * kFoldBytes) {
+    return Malformed(shape, "folds do not fit the keys");
+  }
+  if (shape.extra == Shape::kKeys && header.extra_bytes % sizeof(Key) != 0) return Malformed(shape, "bad list");
   if (shape.extra == Shape::kShards && header.extra_bytes % sizeof(uint32_t) != 0) return Malformed(shape, "bad list");
   return OkStatus();
 }

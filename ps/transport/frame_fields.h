@@ -23,6 +23,7 @@ namespace attune::ps {
 inline constexpr size_t kAfterBytes = 16;   // sequence, position, key index
 inline constexpr size_t kRecordBytes = 24;  // sequence, origin, position, key index, refused
 inline constexpr size_t kSettledBytes = 12;
+inline constexpr size_t kFoldBytes = 8;
 
 // `Given` is `Wanted`, const when it is written to a frame.
 template <typename Given, typename Wanted>
@@ -40,6 +41,23 @@ void IdentityFields(Codec& codec, Pushed& pushed) {
   codec.Number(&wire::FrameHeader::step, pushed.step);
   codec.At(pushed.positions);
   codec.Keys(pushed.keys);
+}
+
+struct AfterFields {
+  template <typename ItemCodec, typename Entry>
+  void operator()(ItemCodec& codec, Entry& after) const {
+    codec.Extra(after.sequence);
+    codec.Extra(after.position);
+    codec.Extra(after.key_index);
+  }
+};
+
+template <typename Codec, MaybeConst<std::vector<FoldCounts>> Folds>
+void FoldFields(Codec& codec, Folds& folds) {
+  codec.Rest(folds, kFoldBytes, [](auto& item_codec, auto& fold) {
+    item_codec.Extra(fold.pushes);
+    item_codec.Extra(fold.updates);
+  });
 }
 
 template <typename Codec, MaybeConst<RowBatch> Rows>
@@ -83,6 +101,7 @@ void Fields(Codec& codec, M& push) {
   codec.Number(&wire::FrameHeader::detail, push.seen);
   codec.Number(&wire::FrameHeader::node, push.seen_index);
   codec.Values(push.gradients);
+  FoldFields(codec, push.folds);
 }
 template <typename Codec, MaybeConst<PushAck> M>
 void Fields(Codec& codec, M& ack) {
@@ -107,11 +126,7 @@ void Fields(Codec& codec, M& pull) {
   codec.At(pull.positions);
   codec.Flag(wire::kFlagByHome, pull.by_home);
   codec.Keys(pull.keys);
-  codec.Rest(pull.after, kAfterBytes, [](auto& item_codec, auto& after) {
-    item_codec.Extra(after.sequence);
-    item_codec.Extra(after.position);
-    item_codec.Extra(after.key_index);
-  });
+  codec.Rest(pull.after, kAfterBytes, AfterFields{});
 }
 template <typename Codec, MaybeConst<PullReply> M>
 void Fields(Codec& codec, M& reply) {
@@ -178,6 +193,7 @@ void Fields(Codec& codec, M& replicate) {
   codec.Number(&wire::FrameHeader::detail, replicate.staleness);
   codec.Versions(replicate.versions);
   codec.Values(replicate.gradients);
+  FoldFields(codec, replicate.folds);
 }
 template <typename Codec, MaybeConst<ReplicateRefused> M>
 void Fields(Codec& codec, M& refused) {
@@ -254,6 +270,30 @@ template <typename Codec, MaybeConst<SnapshotRowsAck> M>
 void Fields(Codec& codec, M& ack) {
   codec.Number(&wire::FrameHeader::detail, ack.cut);
   codec.Number(&wire::FrameHeader::number, ack.number);
+}
+
+// --- copies at workers
+
+template <typename Codec, MaybeConst<Round> M>
+void Fields(Codec& codec, M& round) {
+  codec.Number(&wire::FrameHeader::number, round.number);
+  codec.Number(&wire::FrameHeader::table, round.table);
+  codec.Number(&wire::FrameHeader::detail, round.rounds_per_second);
+  codec.Flag(wire::kFlagFirst, round.first);
+  codec.Flag(wire::kFlagLast, round.last);
+  codec.Keys(round.keys);
+  codec.Words(round.uses);
+  codec.Rest(round.after, kAfterBytes, AfterFields{});
+}
+template <typename Codec, MaybeConst<RoundReply> M>
+void Fields(Codec& codec, M& reply) {
+  codec.Number(&wire::FrameHeader::number, reply.number);
+  codec.Number(&wire::FrameHeader::table, reply.table);
+  codec.Flag(wire::kFlagLast, reply.last);
+  codec.Keys(reply.keys);
+  codec.Versions(reply.versions);
+  codec.Values(reply.rows);
+  codec.Rest(reply.left, sizeof(Key), [](auto& item_codec, auto& key) { item_codec.Extra(key); });
 }
 
 // --- the coordinator's place

@@ -47,7 +47,7 @@ class CountingStore final : public TableStore {
     const size_t dim = spec_.options.dim;
     for (size_t i = 0; i < keys.size(); ++i) {
       Row& row = rows_.try_emplace(keys[i], New()).first->second;
-      row.version = row.version.Next();
+      row.version = options.VersionAfter(row.version, i);
       if (!options.versions.empty()) options.versions[i] = row.version;
       for (size_t j = 0; j < dim; ++j) {
         row.values[j] += gradients[i * dim + j];

@@ -87,6 +87,14 @@ void CheckRecords(const Records& records, size_t keys, RowVerdict& verdict) {
   }
 }
 
+void CheckAfter(const std::vector<After>& after, size_t keys, RowVerdict& verdict) {
+  for (const After& push : after) {
+    verdict.Require(push.key_index < keys, "an open push of a key that is not in it");
+    verdict.Require(push.position < kKeysPerCallMax, "an open push with a position beyond any call's keys");
+    CheckNumber(push.sequence, verdict);
+  }
+}
+
 void CheckEntries(const DirectoryBatch& entries, RowVerdict& verdict) {
   if (!entries.keys.empty()) CheckTable(entries.table, verdict);
   verdict.Require(entries.owners.size() == entries.keys.size(), "owners that do not fit the keys");
@@ -118,6 +126,11 @@ void CheckPushed(const Pushed& pushed, RowVerdict& verdict) {
   CheckPositions(pushed.positions, pushed.keys.size(), verdict);
   verdict.Require(!pushed.keys.empty() && pushed.gradients.size() % pushed.keys.size() == 0,
                   "gradients that do not fit the keys");
+  verdict.Require(pushed.folds.empty() || pushed.folds.size() == pushed.keys.size(), "folds that do not fit the keys");
+  for (const FoldCounts& fold : pushed.folds) {
+    verdict.Require(fold.pushes > 0 && fold.pushes <= kFoldPushesMax && fold.updates <= fold.pushes,
+                    "a fold of pushes that cannot be");
+  }
 }
 
 void Check(const Push& push, RowVerdict& verdict) {
@@ -141,11 +154,7 @@ void Check(const Pull& pull, RowVerdict& verdict) {
   CheckNumber(pull.acked_below, verdict);
   verdict.Require(!pull.keys.empty(), "no keys");
   CheckPositions(pull.positions, pull.keys.size(), verdict);
-  for (const After& after : pull.after) {
-    verdict.Require(after.key_index < pull.keys.size(), "an open push of a key that is not pulled");
-    verdict.Require(after.position < kKeysPerCallMax, "an open push with a position beyond any call's keys");
-    CheckNumber(after.sequence, verdict);
-  }
+  CheckAfter(pull.after, pull.keys.size(), verdict);
 }
 void Check(const PullReply& reply, RowVerdict& verdict) {
   CheckNumber(reply.request, verdict);
@@ -211,6 +220,23 @@ void Check(const FetchedRows& fetched, RowVerdict& verdict) {
 void Check(const SnapshotRows& rows, RowVerdict& verdict) {
   CheckRows(rows.rows, verdict);
   CheckRecords(rows.records, rows.rows.keys.size(), verdict);
+}
+
+void Check(const Round& round, RowVerdict& verdict) {
+  if (!round.keys.empty()) CheckTable(round.table, verdict);
+  verdict.Require(round.number > 0 && round.number <= kNumberMax, "a number that no round has");
+  verdict.Require(round.rounds_per_second <= kRoundsPerSecondMax, "more rounds a second than there can be");
+  verdict.Require(round.uses.size() == round.keys.size(), "uses that do not fit the keys");
+  CheckUnique(round.keys, verdict);
+  CheckAfter(round.after, round.keys.size(), verdict);
+}
+void Check(const RoundReply& reply, RowVerdict& verdict) {
+  if (!reply.keys.empty() || !reply.left.empty()) CheckTable(reply.table, verdict);
+  verdict.Require(reply.number > 0 && reply.number <= kNumberMax, "a number that no round has");
+  verdict.Require(reply.versions.size() == reply.keys.size(), "versions that do not fit the keys");
+  verdict.Require(reply.keys.empty() ? reply.rows.empty() : reply.rows.size() % reply.keys.size() == 0,
+                  "values that do not fit the keys");
+  CheckUnique(reply.keys, verdict);
 }
 void Check(const CoordinatorAt& at, RowVerdict& verdict) {
   CheckNode(at.host, verdict);

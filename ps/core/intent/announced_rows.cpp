@@ -11,13 +11,19 @@ IntentBook::Added AnnouncedRows::Add(TableId table, std::span<const Key> keys, u
   return book_.Add(table, keys, begin, end, access, at.clock);
 }
 
-std::map<TableId, std::vector<Key>> AnnouncedRows::Due(const StepPoint& at) {
-  std::map<TableId, std::vector<Key>> due = std::exchange(again_, {});
+AnnouncedRows::News AnnouncedRows::Advance(const StepPoint& at) {
+  News news{.due = std::exchange(again_, {}), .repeated = {}, .ended = {}};
   const std::optional<uint64_t> last = LastStepInReach(at);
-  book_.Advance(at.clock, last.value_or(at.clock), [&](TableKey row) {
-    if (last && AgeMaxOf(row.table)) due[row.table].push_back(row.key);
-  });
-  return due;
+  const IntentBook::Reached& reached = book_.Advance(at.clock, last.value_or(at.clock));
+  news.ended = reached.ended;
+  if (!last) return news;
+  for (const TableKey row : reached.came) {
+    if (AgeMaxOf(row.table)) news.due[row.table].push_back(row.key);
+  }
+  for (const TableKey row : reached.repeated) {
+    if (AgeMaxOf(row.table)) news.repeated.push_back(row);
+  }
+  return news;
 }
 
 std::optional<Duration> AnnouncedRows::AgeMaxOf(TableId table) const {

@@ -25,11 +25,22 @@ class AnnouncedRows {
   // See IntentBook::Add. `age_max`: of the table's rows when they are read; zero: they are not fetched.
   IntentBook::Added Add(TableId table, std::span<const Key> keys, uint64_t begin, uint64_t end, Access access,
                         Duration age_max, const StepPoint& at);
-  // Rows that have come within reach since the last call, each once, and those to be fetched again.
-  std::map<TableId, std::vector<Key>> Due(const StepPoint& at);
+  struct News {
+    std::map<TableId, std::vector<Key>>
+        due;                         // rows that have come within reach, each once, and those to be fetched again
+    std::vector<TableKey> repeated;  // more than one step within reach touches them: a copy may pay
+    std::vector<TableKey> ended;     // none does any more
+  };
+  // Since the last call.
+  News Advance(const StepPoint& at);
+  IntentBook::Touches TouchesOf(TableKey row) const { return book_.TouchesOf(row); }
   // What was fetched of a row is of no use any more. It is due again with the next step if a later one uses it.
   void Lost(TableKey row, const StepPoint& at) {
     if (book_.IsUsedAfter(row, at.clock)) again_[row.table].push_back(row.key);
+  }
+  // The same, but the step in progress may still use it.
+  void LostEarly(TableKey row) {
+    if (book_.IsInReach(row)) again_[row.table].push_back(row.key);
   }
   // None before the first announcement of the table, or when its rows are not to be fetched.
   std::optional<Duration> AgeMaxOf(TableId table) const;
@@ -37,6 +48,9 @@ class AnnouncedRows {
   void StepBegan(MonotonicTime now) { rate_.Began(now); }
   void StepEnded(MonotonicTime now) { rate_.Ended(now); }
   void Fetched(Duration took) { window_.Fetched(took); }
+  double steps_per_second() const { return rate_.per_second(); }
+  // What is fetched with one step is usually here with the one that comes so many steps later.
+  double steps_of_fetch() const { return 1 + rate_.per_second() * Seconds(window_.usual_fetch_time()); }
 
   // W: so many steps ahead rows are fetched, where age and pace permit it.
   uint64_t steps_ahead() const { return steps_ahead_; }

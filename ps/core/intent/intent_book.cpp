@@ -26,11 +26,24 @@ IntentBook::Added IntentBook::Add(TableId table, std::span<const Key> keys, uint
   return added;
 }
 
+const IntentBook::Reached& IntentBook::Advance(uint64_t clock, uint64_t until) {
+  changed_.came.clear();
+  changed_.repeated.clear();
+  changed_.ended.clear();
+  Forget(clock);
+  while (!ahead_.empty() && ahead_.begin()->first <= until) TakeFirst(clock);
+  return changed_;
+}
+
 void IntentBook::Forget(uint64_t clock) {
   while (!reached_.empty() && reached_.begin()->first <= clock) {
     for (const Use& use : reached_.begin()->second) {
       const TableKey row{TableId(use.table), use.key};
-      if (--rows_.Find(row)->uses == 0) rows_.Erase(row);
+      Row& known = *rows_.Find(row);
+      Count(use, -1, known.touches);
+      if (--known.uses > 0) continue;
+      rows_.Erase(row);
+      changed_.ended.push_back(row);
     }
     uses_ -= reached_.begin()->second.size();
     reached_.erase(reached_.begin());
@@ -48,9 +61,25 @@ void IntentBook::TakeFirst(uint64_t clock) {
     reached_[end].push_back(use);
     const TableKey row{TableId(use.table), use.key};
     Row& known = rows_[row];
-    if (known.uses++ == 0) came_.push_back(row);
-    known.end = std::max(known.end, end);
+    if (known.uses++ == 0) {
+      changed_.came.push_back(row);
+    } else if (first.key() > known.begin) {
+      known.touches.closest =
+          static_cast<uint32_t>(std::min<uint64_t>(first.key() - known.begin, known.touches.closest));
+    }
+    if (use.steps > 1) known.touches.closest = 1;
+    known.begin = std::max(known.begin, first.key());
+    Count(use, 1, known.touches);
+    known.touches.end = std::max(known.touches.end, end);
+    if (known.touches.most() > 1) changed_.repeated.push_back(row);
   }
+}
+
+void IntentBook::Count(const Use& use, int32_t sign, Touches& touches) {
+  const auto access = static_cast<Access>(use.access);
+  const uint32_t steps = std::min(use.steps, kStepsCounted);
+  if (access != Access::kWrite) touches.reads += static_cast<uint32_t>(sign) * steps;
+  if (access != Access::kRead) touches.writes += static_cast<uint32_t>(sign) * steps;
 }
 
 void IntentBook::Clear() {

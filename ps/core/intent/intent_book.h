@@ -3,11 +3,12 @@
 // takes 16 bytes all the while.
 //
 //   book.Add(table, keys, step + 3, step + 4, Access::kReadWrite, step);
-//   book.Advance(step, step + 8, [&](TableKey row) { ... });  // rows that have come within reach
+//   for (TableKey row : book.Advance(step, step + 8).came) ...
 //
 // Steps are those of Session::clock(). Pure. Externally synchronized.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -31,23 +32,33 @@ class IntentBook {
   // Steps [begin, end) touch these rows; requires begin < end. `clock`: the step in progress. Keys may repeat.
   Added Add(TableId table, std::span<const Key> keys, uint64_t begin, uint64_t end, Access access, uint64_t clock);
 
-  // `clock` is in progress, uses that begin by `until` are within reach. visit(TableKey) for each row that comes within
-  // reach and was not by another use. `until` may fall.
-  template <typename Visit>
-  void Advance(uint64_t clock, uint64_t until, Visit&& visit) {
-    Forget(clock);
-    while (!ahead_.empty() && ahead_.begin()->first <= until) {
-      came_.clear();
-      TakeFirst(clock);
-      for (const TableKey row : came_) visit(row);
-    }
-  }
+  // Of the uses of one row that are within reach.
+  struct Touches {
+    uint32_t reads = 0, writes = 0;  // steps that do
+    uint64_t end = 0;                // of the last of them
+    uint32_t closest = kNever32;     // steps from one of these to the next, at least; kept until the last use has ended
+    static constexpr uint32_t kNever32 = ~uint32_t{0};
+    uint32_t most() const { return std::max(reads, writes); }
+  };
+  // What a step has changed about which rows are within reach.
+  struct Reached {
+    std::vector<TableKey> came;      // and were not by another use
+    std::vector<TableKey> repeated;  // more than one step touches them, and there is one use more than before
+    std::vector<TableKey> ended;     // are within reach no more
+  };
+  // `clock` is in progress, uses that begin by `until` are within reach. `until` may fall. The result is valid until
+  // the next call.
+  const Reached& Advance(uint64_t clock, uint64_t until);
   // A use within reach has not ended.
   bool IsInReach(TableKey row) const { return rows_.Contains(row); }
+  Touches TouchesOf(TableKey row) const {
+    const Row* const found = rows_.Find(row);
+    return found == nullptr ? Touches{} : found->touches;
+  }
   // One of its uses ends after this step.
   bool IsUsedAfter(TableKey row, uint64_t step) const {
     const Row* const found = rows_.Find(row);
-    return found != nullptr && found->end > step + 1;
+    return found != nullptr && found->touches.end > step + 1;
   }
 
   size_t uses() const { return uses_; }
@@ -63,10 +74,13 @@ class IntentBook {
   };
   static_assert(sizeof(Use) == 16);
   struct Row {
-    uint32_t uses = 0;  // within reach
-    uint64_t end = 0;   // of the last of them
+    uint32_t uses = 0;   // within reach
+    uint64_t begin = 0;  // of the one that came last
+    Touches touches;
   };
 
+  static constexpr uint32_t kStepsCounted = 1U << 12;  // of one use, so that sums do not wrap
+  static void Count(const Use& use, int32_t sign, Touches& touches);
   void Forget(uint64_t clock);
   void TakeFirst(uint64_t clock);
 
@@ -75,7 +89,7 @@ class IntentBook {
   std::map<uint64_t, std::vector<Use>> ahead_;    // by their first step
   std::map<uint64_t, std::vector<Use>> reached_;  // by the step after their last one
   KeyMap<Row> rows_;                              // those of reached_
-  std::vector<TableKey> came_;                    // scratch
+  Reached changed_;                               // scratch
 };
 
 }  // namespace attune::ps

@@ -43,16 +43,27 @@ bool InterestTable::Announce(TableKey row, NodeId node, const Announcement& anno
 void InterestTable::Withdraw(TableKey row, NodeId node) {
   interests_.RemoveOf(row, [&](Interest& interest) {
     if (interest.node != node) return false;
+    if (interest.is_announced()) interest.refreshes = 0;
     interest.reads = interest.writes = 0;
     return interest.place == RowPlace::kLeft;
   });
 }
 
-void InterestTable::Refreshed(TableKey row, NodeId writer) {
-  interests_.ForEach(row, [&](Interest& interest) {
-    if (interest.node == writer || interest.place != RowPlace::kReplicated) return;
-    if (interest.refreshes < std::numeric_limits<uint8_t>::max()) ++interest.refreshes;
-  });
+void InterestTable::HasNone(TableKey row, NodeId node) {
+  if (Interest* const interest = Find(row, node); interest != nullptr && interest->place == RowPlace::kReplicated) {
+    interest->place = RowPlace::kLeft;
+    interest->is_changed = false;
+  }
+}
+
+InterestTable::Refresh InterestTable::TakeRefresh(TableKey row, NodeId node) {
+  Interest* const interest = Find(row, node);
+  if (interest == nullptr || interest->place != RowPlace::kReplicated || !interest->is_changed)
+    return Refresh::kNothing;
+  if (!interest->is_announced() && interest->refreshes > 0) return Refresh::kOfNoUse;
+  interest->is_changed = false;
+  if (interest->refreshes < kRefreshesCounted) ++interest->refreshes;
+  return Refresh::kSend;
 }
 
 void InterestTable::Collect(TableKey row, MonotonicTime now, std::vector<RowInterest>& interests) const {
@@ -70,7 +81,10 @@ void InterestTable::Collect(TableKey row, MonotonicTime now, std::vector<RowInte
 
 void InterestTable::Place(TableKey row, std::span<const RowInterest> interests) {
   for (const RowInterest& decided : interests) {
-    if (Interest* const interest = Find(row, decided.node)) interest->place = decided.place;
+    Interest* const interest = Find(row, decided.node);
+    if (interest == nullptr || interest->place == decided.place) continue;
+    interest->place = decided.place;
+    interest->is_changed = false;
   }
   interests_.RemoveOf(
       row, [](const Interest& interest) { return !interest.is_announced() && interest.place == RowPlace::kLeft; });

@@ -5,6 +5,7 @@
 //   table.Collect(row, now, interests);
 //   DecideRow(interests, bytes, rules, costs);
 //   table.Place(row, interests);
+//   table.Changed(row, writer, [&](NodeId holder) { ... });  // whom to send it to
 //
 // An interest is a row and a node; it is there while the node has announced the row or has it somehow, and takes 36
 // bytes. Pure; the order of what it visits follows from the calls alone. Externally synchronized.
@@ -36,8 +37,31 @@ class InterestTable {
   bool Announce(TableKey row, NodeId node, const Announcement& announced, MonotonicTime now);
   // It will use the row no more. What it has of it, it keeps until that is decided.
   void Withdraw(TableKey row, NodeId node);
-  // The copies of all others have been sent what this node wrote.
-  void Refreshed(TableKey row, NodeId writer);
+  // It has no copy of the row, whatever was decided.
+  void HasNone(TableKey row, NodeId node);
+
+  // The row has changed. visit(NodeId) for each node that has a copy and has been sent all earlier changes; not for
+  // `except`, whose copy has the change.
+  template <typename Visit>
+  void Changed(TableKey row, NodeId except, Visit&& visit) {
+    interests_.ForEach(row, [&](Interest& interest) {
+      if (interest.place != RowPlace::kReplicated || interest.is_changed || interest.node == except) return;
+      interest.is_changed = true;
+      visit(interest.node);
+    });
+  }
+  // The node is to be sent the row, of which it has a copy that is new.
+  void Given(TableKey row, NodeId node) {
+    if (Interest* const interest = Find(row, node)) interest->is_changed = true;
+  }
+  bool HasCopy(TableKey row, NodeId node) const {
+    const Interest* const interest = Find(row, node);
+    return interest != nullptr && interest->place == RowPlace::kReplicated;
+  }
+  // Whether its copy lacks changes. kSend: it is sent them now, which counts. kOfNoUse: it has been sent some since it
+  // announced the row no more.
+  enum class Refresh : uint8_t { kNothing, kSend, kOfNoUse };
+  Refresh TakeRefresh(TableKey row, NodeId node);
 
   // All interests in the row, and nothing else, in `interests`.
   void Collect(TableKey row, MonotonicTime now, std::vector<RowInterest>& interests) const;
@@ -56,6 +80,7 @@ class InterestTable {
     });
   }
 
+  void Clear() { interests_ = {}; }
   size_t size() const { return interests_.size(); }
   bool empty() const { return interests_.empty(); }
   size_t memory_bytes() const { return interests_.memory_bytes(); }
@@ -70,11 +95,13 @@ class InterestTable {
     uint16_t reads = 0;
     uint16_t writes = 0;
     RowPlace place = RowPlace::kLeft;
-    uint8_t refreshes = 0;  // since it was announced
+    uint8_t refreshes : 7 = 0;  // since it was announced, or announced no more
+    bool is_changed : 1 = false;
     uint8_t fetches = 0;
     bool is_announced() const { return reads > 0 || writes > 0; }
   };
   static_assert(sizeof(Interest) == 32);
+  static constexpr uint8_t kRefreshesCounted = 127;
 
   Interest* Find(TableKey row, NodeId node) const {
     return interests_.Find(row, [&](const Interest& interest) { return interest.node == node; });

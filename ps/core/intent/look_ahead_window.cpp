@@ -18,9 +18,13 @@ void LookAheadWindow::Fetched(Duration took) {
   times_[fetched_++ % kTimes] = took;
   if (fetched_ > kRecalculateAfter && fetched_ % kRecalculateAfter != 0) return;
   std::vector<Duration> sorted(times_.begin(), times_.begin() + static_cast<ptrdiff_t>(std::min(fetched_, kTimes)));
-  const auto at = sorted.begin() + static_cast<ptrdiff_t>((sorted.size() - 1) * 99 / 100);
-  std::ranges::nth_element(sorted, at);
-  fetch_time_ = *at;
+  const auto quantile = [&](size_t percent) {
+    const auto at = sorted.begin() + static_cast<ptrdiff_t>((sorted.size() - 1) * percent / 100);
+    std::ranges::nth_element(sorted, at);
+    return *at;
+  };
+  fetch_time_ = quantile(99);
+  usual_ = quantile(50);
 }
 
 uint64_t LookAheadWindow::Steps(double steps_per_second) {

@@ -21,6 +21,8 @@ class LookAheadWindow {
   void Fetched(Duration took);
   // A: the 0.99-quantile of the last 256 of these times; 10 ms before the first.
   Duration fetch_time() const { return fetch_time_; }
+  // The median of them; 10 ms before the first.
+  Duration usual_fetch_time() const { return usual_; }
   // W, in steps; at least 1.
   uint64_t Steps(double steps_per_second);
 
@@ -31,6 +33,7 @@ class LookAheadWindow {
   std::array<Duration, kTimes> times_{};
   size_t fetched_ = 0;
   Duration fetch_time_ = std::chrono::milliseconds(10);
+  Duration usual_ = std::chrono::milliseconds(10);
   double mean_ = 0;  // that steps_ was calculated for
   uint64_t steps_ = 1;
 };

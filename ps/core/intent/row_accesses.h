@@ -6,15 +6,17 @@
 namespace attune::ps {
 
 struct RowAccesses {
-  uint64_t owned = 0;    // by this worker
-  uint64_t fetched = 0;  // ahead, and there
-  uint64_t waited = 0;   // fetched ahead, and still on the way
-  uint64_t remote = 0;   // asked for when they were needed
-  uint64_t late = 0;     // announced for a step that had begun
-  uint64_t refused = 0;  // announcements for which there was no room
+  uint64_t owned = 0;       // by this worker
+  uint64_t replicated = 0;  // with a copy here
+  uint64_t fetched = 0;     // ahead, and there
+  uint64_t waited = 0;      // fetched ahead, and still on the way
+  uint64_t remote = 0;      // asked for when they were needed
+  uint64_t late = 0;        // announced for a step that had begun
+  uint64_t refused = 0;     // announcements for which there was no room
 
   RowAccesses& operator+=(const RowAccesses& other) {
     owned += other.owned;
+    replicated += other.replicated;
     fetched += other.fetched;
     waited += other.waited;
     remote += other.remote;

@@ -60,7 +60,8 @@ RowCosts CostsOf(const RowInterest& interest, RowUse elsewhere, RowBytes row, co
   const double remote = costs.Remote(row);
   const double copy = costs.Copy(row);
   RowCosts total;
-  total.left = (use.reads + use.writes) * remote;
+  const double waits = std::min(use.reads - 1, use.writes);
+  total.left = (use.reads + use.writes) * remote + std::max(0.0, waits) * costs.seconds_per_wait;
   total.replicated = (Filled(flushes, use.writes) + Filled(flushes, writes_elsewhere)) * copy;
   total.owned =
       Filled(flushes, use.writes + writes_elsewhere) * copy + 2 * (reads_elsewhere + writes_elsewhere) * remote;

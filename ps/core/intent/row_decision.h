@@ -8,6 +8,9 @@
 //   replicated   (flushes(w) + flushes(X)) copy   and copy once             copy = k + b(V + S)
 //   owned        flushes(w + X) copy + 2 (R + X) remote   and copy once, and half of that for the way back
 //
+// left, a read that follows a push of the same node within reach waits besides (AccessCosts::seconds_per_wait): the row
+// cannot have been fetched ahead.
+//
 // flushes(n) = fT (1 - e^(-n / fT)): of at most f flushes a second, those that have one of n writes to send. What the
 // node has fetched again and again, unchanged, counts like what is to come, as far as a copy is worth.
 //
@@ -36,6 +39,7 @@ struct AccessCosts {
   double seconds_per_key = 0.4e-6;  // of a remote operation
   double seconds_per_byte = 1e-9;
   double flushes_per_second = 100;  // the most; also of refreshes
+  double seconds_per_wait = 0;  // of a program, for a row that it reads sooner after its own push than a fetch takes
 
   double Remote(RowBytes row) const { return seconds_per_key + seconds_per_byte * row.values; }
   double Copy(RowBytes row) const {

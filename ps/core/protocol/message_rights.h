@@ -108,6 +108,8 @@ inline constexpr auto kMessageRights = [] {
       From<FetchedRows>(kServers, kNone),
       From<SnapshotRows>(kWorkers, kNone),
       From<SnapshotRowsAck>(kNone, kServers),
+      From<Round>(kWorkers, kNone),
+      From<RoundReply>(kNone, kServers),
       From<CoordinatorAt>(kServers, kServers),
       // Membership. Who joins, or answers a new coordinator, is known by what it says.
       ToCoordinator<Join>(kFromNewcomers),

@@ -30,6 +30,8 @@ constexpr std::array<const char*, std::variant_size_v<MessageVariant>> kNames = 
                                                                                  "FetchedRows",
                                                                                  "SnapshotRows",
                                                                                  "SnapshotRowsAck",
+                                                                                 "Round",
+                                                                                 "RoundReply",
                                                                                  "CoordinatorAt",
                                                                                  "Join",
                                                                                  "Welcome",
@@ -87,7 +89,7 @@ bool operator==(const Message& a, const Message& b) {
 const char* NameOf(const Message& message) { return kNames[message.index()]; }
 
 bool IsRowMessage(const Message& message) {
-  constexpr size_t kLast = 25;
+  constexpr size_t kLast = 27;
   static_assert(std::is_same_v<std::variant_alternative_t<kLast, MessageVariant>, CoordinatorAt>);
   return message.index() <= kLast;
 }

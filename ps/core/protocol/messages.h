@@ -25,8 +25,9 @@ using MessageVariant =
     std::variant<Push, PushAck, PushRefused, Pull, PullReply, PullRefused, Moved,                   // rows
                  LinkAck, Localize, MoveOrder, Handover, HandoverAck, Replicate, ReplicateRefused,  // rows on their way
                  InstallWanted, Install, InstallAck, JoinMarker, HomeHandoff, CollectOwners, OwnersReport, FetchRows,
-                 FetchedRows, SnapshotRows, SnapshotRowsAck, CoordinatorAt, Join, Welcome, JoinRefused, MapUpdate,
-                 MapRequest, Heartbeat, RowsReport, LoadReport, HeartbeatAck, SyncUpdate,               // membership
+                 FetchedRows, SnapshotRows, SnapshotRowsAck, Round, RoundReply, CoordinatorAt, Join, Welcome,
+                 JoinRefused, MapUpdate, MapRequest, Heartbeat, RowsReport, LoadReport, HeartbeatAck,
+                 SyncUpdate,                                                                            // membership
                  OpenTable, TableOpened, InstallTable, TableInstalled, NewestCheckpoint, StillWorking,  // tables
                  OpenDataSet, DataSetOpened, LeaseRequest, LeaseGrant, LeasesEnded, LeaseDone, LeaseReturn,  // data
                  ReportMetric, SaveTables, Mark, MarkDone, WriteSnapshot, SnapshotDone, CutEnded, Leave, MirrorUpdate,

@@ -13,6 +13,7 @@
 #include "base/time_source.h"
 #include "ps/core/protocol/ids.h"
 #include "ps/core/protocol/slice.h"
+#include "ps/store/fold_counts.h"
 #include "ps/store/row_version.h"
 
 namespace attune::ps {
@@ -37,12 +38,13 @@ struct Push {
   SequenceNumber acked_below;  // all pushes of `origin` up to and including this are settled for all keys
   Positions positions;         // of these keys in the origin's push; returned in the answer
   Slice<Key> keys;
-  Slice<float> gradients;  // keys.size() * dim
+  Slice<float> gradients;  // keys.size() * dim; with folds: their changes
   uint64_t step = 0;       // global step of the origin, for learning-rate schedules
   bool by_home = false;    // sent here by the home of all keys, because the rows are here or coming
   // For the measure of staleness: what the origin's gradient of keys[seen_index] was computed from. 0: not known.
   RowVersion seen;
   uint32_t seen_index = 0;
+  std::vector<FoldCounts> folds;  // empty, or one per key: pushes to a copy, added up to one change (ps/store/fold.h)
   bool operator==(const Push&) const = default;
 };
 
@@ -209,6 +211,7 @@ struct Replicate {
   bool relayed = false;               // by the backup to the next backup
   bool probe = false;                 // the push was applied earlier: acknowledge once a copy is as new as `versions`
   uint64_t staleness = kNotMeasured;  // for the PushAck
+  std::vector<FoldCounts> folds;      // as in the push
   bool operator==(const Replicate&) const = default;
 };
 
@@ -249,6 +252,49 @@ struct JoinMarker {
   MapVersion map_version;
   MapVersion join_id;
   bool operator==(const JoinMarker&) const = default;
+};
+
+// --- copies at workers
+
+// What the sender's program is about to do with a row: steps that read it, steps that write to it, and for how long
+// from the sending on. No steps: it has announced the row no more, and keeps a copy that it has until the home takes it
+// back.
+struct AnnouncedUse {
+  uint8_t reads = 0;
+  uint8_t writes = 0;
+  uint16_t milliseconds : 15 = 0;
+  uint16_t has_copy : 1 = 0;  // of the row, as it sends this
+  static constexpr uint16_t kMillisecondsMax = (1U << 15) - 1;
+  bool operator==(const AnnouncedUse&) const = default;
+};
+
+// worker -> home of all keys, in pieces of one table each. Behind it in the order of the link: the folds of what this
+// worker has pushed to its copies. The home answers when it has handled all of that.
+struct Round {
+  MapVersion map_version;
+  uint64_t number = 0;             // rises; from 1 by worker and home
+  bool first = false;              // the worker has announced nothing yet, and has no copies
+  bool last = false;               // piece
+  uint64_t rounds_per_second = 0;  // as many as it will send
+  TableId table;
+  Slice<Key> keys;
+  Slice<AnnouncedUse> uses;
+  std::vector<After> after;  // open pushes of this worker to keys that it would have a copy of
+  bool operator==(const Round&) const = default;
+};
+
+// home -> worker, in pieces of one table each. With the last one all copies that the worker has of rows of this home
+// are as the rows were when the round had come.
+struct RoundReply {
+  MapVersion map_version;
+  uint64_t number = 0;
+  bool last = false;
+  TableId table;
+  Slice<Key> keys;  // have changed, or are new to the worker
+  Slice<RowVersion> versions;
+  Slice<float> rows;      // of each: values, then optimizer state
+  std::vector<Key> left;  // of these it is to have no copy any more
+  bool operator==(const RoundReply&) const = default;
 };
 
 // --- directories

@@ -18,6 +18,12 @@ const Member* ShardMap::FindVoter(NodeId node) const {
   return it != former_voters.end() && it->node == node ? &*it : nullptr;
 }
 
+MapVersion RoutedSince(const ShardMap& map) {
+  MapVersion since = map.recovered_at;
+  for (const Shard& shard : map.shards) since = std::max(since, shard.routing_since);
+  return since;
+}
+
 std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since) {
   std::vector<Shard> shards(shard_count);
   const size_t count = servers.size();

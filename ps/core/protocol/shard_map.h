@@ -104,6 +104,9 @@ ATTUNE_FIELDS(ShardMap, FIELD(version), FIELD(recovered_at), FIELD(recoveries), 
               FIELD(members, AtMost(kMembersMax)), FIELD(voters, AtMost(kVoterSetsMax)),
               FIELD(former_voters, AtMost(kMembersMax)), FIELD(records_from), FIELD(marked));
 
+// The last version that changed a home, or in which a recovery began.
+MapVersion RoutedSince(const ShardMap& map);
+
 // Deals the shards out to the servers in turn: sizes differ by at most one. With `backups`, and at least two servers,
 // every shard gets a backup; those of one home are spread over all other servers. routing_since is `since`.
 std::vector<Shard> EvenShards(uint32_t shard_count, std::span<const NodeId> servers, bool backups, MapVersion since);

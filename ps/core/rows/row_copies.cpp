@@ -26,10 +26,12 @@ bool RowCopies::Admit(NodeId from, const Replicate& replicate, RowOutputs& out) 
   const size_t count = replicate.keys.size();
   const TableStore* rows = tables_.Rows(replicate.table);
   const bool bare = replicate.probe && replicate.gradients.empty();
-  if (rows == nullptr || bare || replicate.gradients.size() == count * rows->spec().options.dim) return true;
+  if (rows == nullptr || bare) return true;
+  const size_t width = replicate.folds.empty() ? rows->spec().options.dim : rows->fold_floats();
+  if (replicate.gradients.size() == count * width) return true;
   node_.Reject(from, "Replicate",
                std::to_string(replicate.gradients.size()) + " values for " + std::to_string(count) +
-                   " keys of table \"" + rows->spec().name + "\" of dim " + std::to_string(rows->spec().options.dim),
+                   " keys of table \"" + rows->spec().name + "\", which has " + std::to_string(width) + " for each",
                out);
   return false;
 }
@@ -65,9 +67,10 @@ void RowCopies::Take(NodeId from, Replicate&& replicate, RowOutputs& out) {
 
 RowCopies::Verdict RowCopies::Judge(const Replicate& replicate, uint32_t index, const RowVersion* copy) const {
   const RowVersion version = replicate.versions[index];
+  const uint32_t pushes = replicate.folds.empty() ? 1 : replicate.folds[index].pushes;
   if (copy == nullptr) {  // the copy of a row that no worker has pushed to
     const uint16_t begins = shards_[node_.ShardOf(replicate.keys[index])].absent_era;
-    const bool first = version.counter() == 1 && !replicate.probe &&
+    const bool first = version.counter() == pushes && !replicate.probe &&
                        (version.era() >= begins || node_.Mutant(RowMutation::kNoEraFenceAtBackup));
     return first || (node_.Mutant(RowMutation::kBackupIgnoresGap) && !replicate.probe) ? Verdict::kApply
                                                                                        : Verdict::kGap;
@@ -78,7 +81,8 @@ RowCopies::Verdict RowCopies::Judge(const Replicate& replicate, uint32_t index, 
   }
   if (version <= *copy) return Verdict::kFinish;
   if (replicate.probe) return Verdict::kGap;
-  return version == copy->Next() || node_.Mutant(RowMutation::kBackupIgnoresGap) ? Verdict::kApply : Verdict::kGap;
+  return version == copy->After(pushes) || node_.Mutant(RowMutation::kBackupIgnoresGap) ? Verdict::kApply
+                                                                                        : Verdict::kGap;
 }
 
 // Who is no member issues nothing again.
@@ -101,9 +105,9 @@ bool RowCopies::TakeInOrder(TableStore& copies, const Replicate& replicate, std:
                             RowOutputs& out) {
   if (replicate.probe) return false;
   const Replicate part = PartOf(replicate, places);
-  const auto pushed =
-      copies.PushIfPresent(part.keys.view(), part.gradients.view(),
-                           {.step = part.step, .versions = {}, .expected = part.versions.view(), .is_checked = true});
+  const auto pushed = copies.PushIfPresent(
+      part.keys.view(), part.gradients.view(),
+      {.step = part.step, .versions = {}, .expected = part.versions.view(), .folds = part.folds, .is_checked = true});
   if (!pushed) return false;
   if (!pushed->ok()) {
     CannotKeepCopies(replicate, pushed->status(), out);
@@ -150,12 +154,13 @@ void RowCopies::TakeReplicate(NodeId from, const std::shared_ptr<const Replicate
     const Replicate part = PartOf(*replicate, apply);
     Status status;
     for (size_t i = 0; i < apply.size() && status.ok() && node_.map().recoveries > 0; ++i) {  // those that begin now
-      if (part.versions[i].counter() == 1 && part.versions[i].era() > 0) {
+      const uint32_t pushes = part.folds.empty() ? 1 : part.folds[i].pushes;
+      if (part.versions[i].counter() == pushes && part.versions[i].era() > 0) {
         status = copies.CreateRows(part.keys.Part(i, 1).view(), RowVersion(part.versions[i].era(), 0));
       }
     }
     if (status.ok()) {
-      status = copies.Push(part.keys.view(), part.gradients.view(), {.step = part.step}).status();
+      status = copies.Push(part.keys.view(), part.gradients.view(), {.step = part.step, .folds = part.folds}).status();
     }
     if (!status.ok()) return CannotKeepCopies(*replicate, status, out);
     if (node_.Mutant(RowMutation::kBackupIgnoresGap)) {  // the copy takes the version over all the same

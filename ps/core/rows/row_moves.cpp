@@ -153,6 +153,7 @@ void RowMoves::HandOver(TableId table, std::span<const Key> keys, std::span<cons
     if (node_.Mutant(RowMutation::kHandoverWithoutRecords)) message.records.records.clear();
     if (node_.Mutant(RowMutation::kHandoverWithoutSettled)) message.records.settled.clear();
     store.Erase(part);
+    replicas_.Left(table, part);
     for (size_t i = 0; i < count; ++i) {
       const uint32_t shard = node_.ShardOf(part[i]);
       shards_.HandoverBegun(shard);

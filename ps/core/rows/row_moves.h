@@ -15,6 +15,7 @@
 #include "ps/core/protocol/messages.h"
 #include "ps/core/rows/context/row_context.h"
 #include "ps/core/rows/context/row_io.h"
+#include "ps/core/rows/replicas/row_replicas.h"
 #include "ps/core/rows/row_pulls.h"
 #include "ps/core/rows/row_snapshot.h"
 #include "ps/core/rows/state/call_backs.h"
@@ -28,11 +29,17 @@ namespace attune::ps {
 
 class RowMoves {
  public:
-  // All of them outlive it. Pulls that wait for pushes to rows that leave follow them; handovers carry the mark of the
-  // snapshot.
+  // All of them outlive it. Pulls that wait for pushes to rows that leave follow them, and workers lose their copies of
+  // those; handovers carry the mark of the snapshot.
   RowMoves(RowContext& node, RowTables& tables, ShardStates& shards, RowRecords& records, RowPulls& pulls,
-           const RowSnapshot& snapshot)
-      : node_(node), tables_(tables), shards_(shards), records_(records), pulls_(pulls), snapshot_(snapshot) {}
+           const RowSnapshot& snapshot, RowReplicas& replicas)
+      : node_(node),
+        tables_(tables),
+        shards_(shards),
+        records_(records),
+        pulls_(pulls),
+        snapshot_(snapshot),
+        replicas_(replicas) {}
 
   // --- the home. All keys are homed here and the home is ready: their rows shall belong to `to`.
   void Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now, RowOutputs& out);
@@ -81,6 +88,7 @@ class RowMoves {
   RowRecords& records_;
   RowPulls& pulls_;
   const RowSnapshot& snapshot_;
+  RowReplicas& replicas_;
   WaitingOrders orders_;
   OpenHandovers handovers_;
   CallBacks call_backs_;

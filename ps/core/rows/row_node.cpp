@@ -69,6 +69,7 @@ void RowNode::Handle(NodeId from, Message&& message, MonotonicTime now, RowOutpu
                    if (marker.join_id != MapVersion()) return arrivals_.CheckJoins(out);
                    out.report = true;
                  },
+                 [&](Round&& round) { replicas_.On(from, round, now, out); },
                  [&](SnapshotRows&& rows) { snapshot_.Take(from, std::move(rows), out); },
                  [&](SnapshotRowsAck&& ack) { arrivals_.Answered(snapshot_.Answered(ack), out); },
                  [&](CollectOwners&& collect) { recovery_.On(from, collect, out); },
@@ -107,6 +108,7 @@ void RowNode::AdoptMap(ShardMap next, MonotonicTime now, RowOutputs& out) {
   const bool recovery = node_.map().recovered_at > old.version;
   snapshot_.LearnMarked(node_.map().marked);
   ForgetRemoved(old);
+  replicas_.AdoptMap(old);
   if (recovery) ForgetUnrecovered(out);
   const auto [given_away, dropped] =
       shards_.Adopt(old, node_.map(), node_.self(), !node_.options().call_back_from_servers);

@@ -9,6 +9,7 @@
 //   row_pushes, row_pulls   operations on rows that are here
 //   row_arrivals            rows that arrive here, and what waited for them
 //   row_moves               Localize, MoveOrder, Handover; homes change; rows called back home
+//   row_replicas            copies of its rows at workers: Round
 //   row_copies              copies kept for others: Replicate, Install
 //   row_installs            copies given to others: a next backup becomes complete
 //   row_recovery            after a failure: who owns what
@@ -34,6 +35,7 @@
 #include "ps/core/rows/context/row_context.h"
 #include "ps/core/rows/context/row_inbox.h"
 #include "ps/core/rows/context/row_io.h"
+#include "ps/core/rows/replicas/row_replicas.h"
 #include "ps/core/rows/row_arrivals.h"
 #include "ps/core/rows/row_copies.h"
 #include "ps/core/rows/row_installs.h"
@@ -88,6 +90,8 @@ class RowNode {
   bool OwnsNow(TableId table, Key key) const;
   // What it has of each shard.
   const ShardStates& shards() const { return shards_; }
+  // What workers have announced, or have copies of.
+  const RowReplicas& replicas() const { return replicas_; }
   // What has come from others and waits for a newer map.
   const RowInbox& inbox() const { return inbox_; }
 
@@ -141,12 +145,13 @@ class RowNode {
   RowInbox inbox_{node_};
   RowPulls pulls_{node_, tables_, records_};
   RowSnapshot snapshot_{node_, tables_, records_};
-  RowMoves moves_{node_, tables_, shards_, records_, pulls_, snapshot_};
+  RowReplicas replicas_{node_, tables_, shards_, records_};
+  RowMoves moves_{node_, tables_, shards_, records_, pulls_, snapshot_, replicas_};
   RowCopies copies_{node_, tables_, shards_, records_};
   RowInstalls installs_{node_, tables_, shards_, records_};
   RowRestore restore_{node_, tables_, shards_, records_, installs_};
   RowRecovery recovery_{node_, tables_, shards_, moves_.handovers(), copies_, restore_};
-  RowOperations operations_{node_, tables_, shards_, records_, pulls_, moves_, installs_};
+  RowOperations operations_{node_, tables_, shards_, records_, pulls_, moves_, installs_, replicas_};
   RowArrivals arrivals_{node_, tables_, shards_, records_, pulls_, snapshot_, moves_, installs_, operations_};
 };
 

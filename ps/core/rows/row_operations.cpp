@@ -193,6 +193,7 @@ void RowOperations::On(ReplicateRefused&& refused, MonotonicTime now, RowOutputs
   push.positions = std::move(replicate.positions);
   push.keys = std::move(replicate.keys);
   push.gradients = std::move(replicate.gradients);
+  push.folds = std::move(replicate.folds);
   push.step = replicate.step;
   On(node_.self(), std::move(push), now, out);
 }

@@ -13,6 +13,7 @@
 #include "ps/core/protocol/messages.h"
 #include "ps/core/rows/context/row_context.h"
 #include "ps/core/rows/context/row_io.h"
+#include "ps/core/rows/replicas/row_replicas.h"
 #include "ps/core/rows/row_installs.h"
 #include "ps/core/rows/row_moves.h"
 #include "ps/core/rows/row_pulls.h"
@@ -31,14 +32,15 @@ class RowOperations {
 
   // All of them outlive it.
   RowOperations(RowContext& node, RowTables& tables, ShardStates& shards, RowRecords& records, RowPulls& pulls,
-                RowMoves& moves, RowInstalls& installs)
+                RowMoves& moves, RowInstalls& installs, RowReplicas& replicas)
       : node_(node),
         tables_(tables),
         shards_(shards),
         records_(records),
         pulls_(pulls),
         moves_(moves),
-        installs_(installs) {}
+        installs_(installs),
+        pushes_(node, tables, shards, records, replicas) {}
 
   // `from`: the peer, or this node for operations that begin here.
   void On(NodeId from, Push&& push, MonotonicTime now, RowOutputs& out);
@@ -82,7 +84,7 @@ class RowOperations {
   RowPulls& pulls_;
   RowMoves& moves_;
   RowInstalls& installs_;
-  RowPushes pushes_{node_, tables_, shards_, records_};
+  RowPushes pushes_;
   WaitingOperations waiting_;
   ServedKeys served_;
 };

@@ -36,11 +36,12 @@ Status RowPushes::Check(const Push& push) const {
   }
   const TableStore* store = tables_.Rows(push.table);
   if (store == nullptr) return OkStatus();  // may be sent on
-  const uint32_t dim = store->spec().options.dim;
-  if (push.gradients.size() != push.keys.size() * dim) {
-    return Error(StatusCode::kInvalidArgument, "table \"" + store->spec().name + "\" has dim " + std::to_string(dim) +
+  const size_t width = push.folds.empty() ? store->spec().options.dim : store->fold_floats();
+  if (push.gradients.size() != push.keys.size() * width) {
+    return Error(StatusCode::kInvalidArgument, "table \"" + store->spec().name + "\" has " +
+                                                   (push.folds.empty() ? "dim " : "folds of ") + std::to_string(width) +
                                                    ": " + std::to_string(push.keys.size()) + " keys need " +
-                                                   std::to_string(push.keys.size() * dim) + " values, " +
+                                                   std::to_string(push.keys.size() * width) + " values, " +
                                                    std::to_string(push.gradients.size()) + " were sent");
   }
   return OkStatus();
@@ -142,12 +143,16 @@ void RowPushes::ApplyNew(const Push& push, RowOutputs& out) {
     status = store.CreateRows(push.keys.view(), RowVersion(node_.map().recoveries, 0));
   }
   if (status.ok()) {
-    status = store.Push(push.keys.view(), push.gradients.view(), {.step = push.step, .versions = versions_}).status();
+    status = store
+                 .Push(push.keys.view(), push.gradients.view(),
+                       {.step = push.step, .versions = versions_, .folds = push.folds})
+                 .status();
   }
   records_.filter().Record(push.origin, push.sequence, push.table, push.positions, push.keys.view(),
                            status.ok() ? Decision::kApplied : Decision::kRefused);
   if (!status.ok()) return Refuse(push, std::move(status), out);
   node_.counters().pushed_keys += push.keys.size();
+  replicas_.Changed(push);
   AcknowledgeOrReplicate(push, versions_, false, out);
 }
 
@@ -192,6 +197,9 @@ void RowPushes::AcknowledgeOrReplicate(const Push& push, std::span<const RowVers
       message.positions = PartOf(push.positions, places);
       message.keys = PartOf(push.keys, places);
       message.gradients = PartOf(push.gradients, places, push.gradients.size() / push.keys.size());
+      if (!push.folds.empty()) {
+        for (const uint32_t place : places) message.folds.push_back(push.folds[place]);
+      }
       message.versions = Slice<RowVersion>::Filled(places.size(), [&](std::span<RowVersion> part) {
         for (size_t i = 0; i < places.size(); ++i) part[i] = versions[places[i]];
       });

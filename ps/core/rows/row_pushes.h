@@ -13,6 +13,7 @@
 #include "ps/core/protocol/shard_map.h"
 #include "ps/core/rows/context/row_context.h"
 #include "ps/core/rows/context/row_io.h"
+#include "ps/core/rows/replicas/row_replicas.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/shard_states.h"
@@ -22,8 +23,8 @@ namespace attune::ps {
 class RowPushes {
  public:
   // All of them outlive it.
-  RowPushes(RowContext& node, RowTables& tables, const ShardStates& shards, RowRecords& records)
-      : node_(node), tables_(tables), shards_(shards), records_(records) {}
+  RowPushes(RowContext& node, RowTables& tables, const ShardStates& shards, RowRecords& records, RowReplicas& replicas)
+      : node_(node), tables_(tables), shards_(shards), records_(records), replicas_(replicas) {}
 
   // Before it is known where the rows are. False: the push is settled already, or is refused now.
   bool Admit(const Push& push, RowOutputs& out);
@@ -42,6 +43,7 @@ class RowPushes {
   RowTables& tables_;
   const ShardStates& shards_;
   RowRecords& records_;
+  RowReplicas& replicas_;             // learns which rows have changed
   std::vector<RowVersion> versions_;  // scratch
 #ifdef ATTUNE_DELIBERATE_MISTAKES
   void AcknowledgeThenApply(Push&& push, RowOutputs& out);

@@ -129,6 +129,7 @@ void WorkerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, Worke
   for (const auto& [from, notice] : coordinator_.TakeEarly()) {
     if (auto place = coordinator_.Follow(from, notice, cluster_.map())) out.coordinator = std::move(place);
   }
+  if (change.homes_changed || change.server_gone || change.recovered) rows_.replicas().GiveUp(now, out);
   if ((change.server_gone || change.recovered) && options_.mutations.row != RowMutation::kNoReissueAtRecovery) {
     rows_.Reissue(now, out);
   }
@@ -248,10 +249,10 @@ void WorkerCore::Begin(const LocalizeCall& call, MonotonicTime now, WorkerOutput
 void WorkerCore::AnswerSelf(MonotonicTime now, WorkerOutputs& out) {
   if (Status lost = rows_.own().TakeLost(); !lost.ok()) LoseSession(std::move(lost), out);
   while (ending_.lost().ok()) {
-    std::optional<Message> answer = rows_.own().NextAnswer();
+    auto answer = rows_.own().NextAnswer();
     if (!answer) return;
-    std::visit([&](auto&& body) { OnMessage(cluster_.self(), std::forward<decltype(body)>(body), now, out); },
-               *std::move(answer));
+    std::visit([&](auto&& body) { OnMessage(answer->first, std::forward<decltype(body)>(body), now, out); },
+               std::move(answer->second));
   }
 }
 

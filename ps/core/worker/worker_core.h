@@ -92,6 +92,7 @@ class WorkerCore {
     } else if constexpr (std::is_same_v<Call, ReportMetricCall> || std::is_same_v<Call, IntendCall>) {
       if (!ending_.takes_calls()) return;
     }
+    if constexpr (std::is_same_v<Call, FlushCall> || std::is_same_v<Call, LeaveCall>) rows_.replicas().Hurry(now, out);
     if constexpr (requires { Begin(std::move(call), now, out); }) {
       Begin(std::move(call), now, out);
     } else if constexpr (requires { rows_.On(std::move(call), steps_.point(), now, out); }) {

@@ -262,7 +262,7 @@ uint64_t WorkerRuntime::clock() const {
 
 uint64_t WorkerRuntime::steps_ahead() const {
   const MutexLock lock(mutex_);
-  return core_.rows().fetches().announced().steps_ahead();
+  return core_.rows().announced().steps_ahead();
 }
 
 RowCounts WorkerRuntime::TakeCounts() {

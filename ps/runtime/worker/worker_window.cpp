@@ -32,6 +32,7 @@ void Fill(const WorkerWindowSummary& from, v1::WorkerWindow* to) {
 void Fill(const RowAccesses& from, v1::WorkerWindow* to) {
   v1::RowAccesses& rows = *to->mutable_rows();
   rows.set_owned(from.owned);
+  rows.set_replicated(from.replicated);
   rows.set_fetched(from.fetched);
   rows.set_waited(from.waited);
   rows.set_remote(from.remote);

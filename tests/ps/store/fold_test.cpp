@@ -49,7 +49,7 @@ class Home {
   }
   void Apply(const FoldView& fold) {
     formula_.Apply(fold, Parts());
-    version_ = FoldFormula::VersionAfter(version_, fold.counts);
+    version_ = version_.After(fold.counts.pushes);
   }
   const FoldFormula& formula() const { return formula_; }
   const std::vector<float>& row() const { return row_; }
@@ -295,10 +295,6 @@ TEST(Fold, HolderFollowsTheScheduleOfTheRate) {
   Holder holder(home);
   holder.Push({1}, 5);
   EXPECT_FLOAT_EQ(holder.row()[0], -0.5F);
-}
-
-TEST(Fold, KeepsTheEraThatARecoveryGave) {
-  EXPECT_EQ(FoldFormula::VersionAfter(RowVersion(3, 10), {.pushes = 4, .updates = 4}), RowVersion(3, 14));
 }
 
 }  // namespace

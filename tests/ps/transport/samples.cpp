@@ -50,6 +50,20 @@ Replicate SomeReplicate() {
           .relayed = true};
 }
 
+Replicate SomeCopiedFold() {
+  Replicate copied = SomeReplicate();
+  copied.folds = {{.pushes = 4, .updates = 4}, {.pushes = 2, .updates = 1}};
+  return copied;
+}
+Push SomeFold() {
+  Push fold{.origin = NodeId(3), .sequence = SequenceNumber(10), .table = TableId(2), .map_version = MapVersion(1, 4)};
+  fold.positions = {.first = 0, .count = 2, .list = {}};
+  fold.keys = std::vector<Key>{8, 9};
+  fold.gradients = Ramp(8);
+  fold.folds = {{.pushes = 4, .updates = 4}, {.pushes = 2, .updates = 1}};
+  return fold;
+}
+
 }  // namespace
 
 std::vector<Message> OneOfEach() {
@@ -108,6 +122,27 @@ std::vector<Message> OneOfEach() {
       FetchedRows{map, MapVersion(1, 2), SomeRows(2, 3), SomeRecords(), true},
       SnapshotRows{map, CutId(7), 4, SomeRows(3, 2), SomeRecords()},
       SnapshotRowsAck{map, CutId(7), 4},
+      SomeFold(),
+      SomeCopiedFold(),
+      Round{map,
+            3,
+            true,
+            false,
+            50,
+            TableId(2),
+            std::vector<Key>{1, 2},
+            std::vector<AnnouncedUse>{{.reads = 3, .writes = 2, .milliseconds = 40}, {}},
+            {After{SequenceNumber(6), 4, 1}}},
+      Round{map, 4, false, true, 0, {}, {}, {}, {}},
+      RoundReply{map,
+                 3,
+                 false,
+                 TableId(2),
+                 std::vector<Key>{1, 2},
+                 std::vector<RowVersion>(2, RowVersion(5)),
+                 Ramp(8),
+                 {9, 10}},
+      RoundReply{map, 4, true, {}, {}, {}, {}, {}},
   };
 }
 

@@ -45,7 +45,15 @@ Suite JobSuite() {
                       {"28", "fetched row read after an own push", {.fetched_row_after_push = true}, "OwnPushes"},
                       {"29", "fetched row read after a newer one", {.fetched_row_after_read = true}, "VersionsRise"},
                       {"30", "fetched row read past its age", {.fetched_row_past_age = true}, "AgeKept"},
-                      {"31", "fetched row read before the floor", {.fetched_row_before_floor = true}, "FloorKept"}}};
+                      {"31", "fetched row read before the floor", {.fetched_row_before_floor = true}, "FloorKept"},
+                      {"32", "copy read past its age", {.copy_read_past_age = true}, "AgeKept"},
+                      {"33", "copy read before the floor", {.copy_read_before_floor = true}, "FloorKept"},
+                      {"34", "copy that lacks an own push", {.copy_taken_after_use = true}},
+                      {"35", "copies outlast their home", {.copies_kept_over_homes = true}},
+                      {"36", "round of older homes answered", {.row = RowMutation::kRoundOfOlderHomesTaken}},
+                      {"37", "copy lacks pushes in flight", {.row = RowMutation::kCopyWithoutOpenPushes}},
+                      {"38", "copy of a row that has left", {.row = RowMutation::kCopyNotTakenBack}},
+                      {"39", "copy read after a newer value", {.copy_read_after_newer = true}, "VersionsRise"}}};
 }
 
 }  // namespace attune::ps::simulation

@@ -235,6 +235,7 @@ void JobSimulation::StepWorker(size_t index, WorkerInput input) {
       StepWorker(index, RowsRevoked{revoke.request});
     });
   }
+  NoteSettled(worker);
   for (const Completion& completion : out.completions) {
     Digest(completion.call.value() * 31 + static_cast<uint64_t>(completion.status.code()));
     Completed(index, completion);

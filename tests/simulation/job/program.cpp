@@ -103,7 +103,7 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
   }
 
   if (const auto push = worker.pushes.find(completion.call); push != worker.pushes.end()) {
-    if (completion.status.ok()) Acknowledged(worker, push->second);
+    if (completion.status.ok()) Done(worker, push->second);
     worker.pushes.erase(push);
     return;
   }
@@ -118,6 +118,22 @@ void JobSimulation::Completed(size_t index, const Completion& completion) {
     return EndStepSoon(index);
   }
   GoOn(index, completion);
+}
+
+void JobSimulation::Done(Worker& worker, const PushCheck& push) {
+  if (!push.is_to_copies) return Acknowledged(worker, push);
+  Count("pushes to copies");
+  worker.unsettled.emplace_back(worker.core->rows().pushes().window().last_issued(), push);
+  NoteSettled(worker);
+}
+
+void JobSimulation::NoteSettled(Worker& worker) {
+  if (!worker.core->status().ok()) return;  // a session that is lost forgets what is open
+  const SequenceNumber settled = worker.core->rows().pushes().window().SettledBelow();
+  while (!worker.unsettled.empty() && worker.unsettled.front().first <= settled) {
+    Acknowledged(worker, worker.unsettled.front().second);
+    worker.unsettled.pop_front();
+  }
 }
 
 void JobSimulation::Acknowledged(Worker& worker, const PushCheck& push) {
@@ -277,6 +293,7 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
   for (size_t i = 0; i < keys.size(); ++i) {
     gradients[i * kColumns + worker.column()] = 1;
     check.added[keys[i]] += 1;
+    check.is_to_copies = check.is_to_copies || worker.core->rows().replicas().HasCopy({table, keys[i]});
     worker.own[table.value()][keys[i]] += 1;
     accounts_[table.value()].issued[{keys[i], worker.column()}] += 1;
   }
@@ -290,7 +307,7 @@ void JobSimulation::Push(size_t index, TableId table, const std::vector<Key>& ke
     if (pushed) {
       Count("pushes in place");
       if (!pushed->ok()) Violation("a push in place failed: " + attune::ToString(*pushed));
-      return Acknowledged(worker, check);
+      return Done(worker, check);
     }
   }
   const MonotonicTime deadline = CallDeadline(true);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -86,6 +87,7 @@ class JobSimulation : public World {
     TableId table;
     uint64_t step = 0;
     std::map<Key, double> added;
+    bool is_to_copies = false;  // to some: done for others once the worker's pushes up to then are settled
   };
   struct CallCheck {
     MonotonicTime deadline;
@@ -103,6 +105,7 @@ class JobSimulation : public World {
     std::map<CallId, PullCheck> pulls;
     std::map<CallId, PushCheck> pushes;
     std::set<CallId> localizes;
+    std::deque<std::pair<SequenceNumber, PushCheck>> unsettled;    // done for the program, and not for others yet
     std::map<std::pair<Key, uint32_t>, double> seen[kTables + 1];  // by table: highest value seen
     std::map<Key, double> own[kTables + 1];                        // own pushes issued
     std::map<Key, double> counted[kTables + 1];                    // of these, in Account::sure
@@ -257,6 +260,8 @@ class JobSimulation : public World {
   void Announce(size_t worker);
   void NoteWhatMustBeSeen(const Worker& worker, PullCheck& pull);
   void Localize(size_t worker);
+  void Done(Worker& worker, const PushCheck& push);
+  void NoteSettled(Worker& worker);
   void Acknowledged(Worker& worker, const PushCheck& push);
   void EndStepSoon(size_t worker);
   void LeaveSoon(size_t worker);

@@ -50,6 +50,10 @@ Gradients PartOfGradients(const Gradients& whole, std::span<const uint32_t> plac
   part.positions = PartOf(whole.positions, places);
   part.keys = PartOf(whole.keys, places);
   part.gradients = PartOf(whole.gradients, places, whole.gradients.size() / whole.keys.size());
+  if (!whole.folds.empty()) {
+    part.folds.reserve(places.size());
+    for (const uint32_t place : places) part.folds.push_back(whole.folds[place]);
+  }
   part.step = whole.step;
   return part;
 }

@@ -32,6 +32,14 @@ class GroupedGradients {
   // `groups` are of these keys, under the homes of `homes_version`. With one route the given memory is used as it is.
   GroupedGradients(UniqueKeys::Gradients gradients, uint32_t dim, const RouteGroups& groups, MapVersion homes_version);
 
+  // All keys are of this home.
+  GroupedGradients(Slice<Key> keys, Slice<float> gradients, uint32_t dim, NodeId home, MapVersion homes_version)
+      : keys_(std::move(keys)),
+        gradients_(std::move(gradients)),
+        dim_(dim),
+        only_route_(home),
+        homes_version_(homes_version) {}
+
   const Slice<Key>& keys() const { return keys_; }
   size_t size() const { return keys_.size(); }
   uint32_t dim() const { return dim_; }

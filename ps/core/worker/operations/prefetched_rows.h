@@ -44,6 +44,7 @@ class PrefetchedRows {
     std::vector<Waiter> waiters;
     Asked asked;
     bool here = false;
+    MonotonicTime arrived{};
     uint32_t rows_left = 0;
     std::span<const float> RowAt(uint32_t at) const { return std::span(rows).subspan(size_t{at} * dim, dim); }
   };
@@ -65,14 +66,18 @@ class PrefetchedRows {
   std::pair<CallId, std::span<float>> Begin(TableId table, uint32_t dim, std::vector<Key>& keys, const Asked& asked);
   static bool IsFetch(CallId call) { return call.value() >= kFirst; }
   size_t coming() const { return coming_.size(); }  // fetches
-  // Its rows are here: give(const Waiter&, std::span<const float> row) for those that wait. Returns when it was asked.
+  // Its rows are here: give(const Waiter&, TableKey, std::span<const float> row) for those that wait. Returns when it
+  // was asked.
   template <typename Give>
-  MonotonicTime Arrived(CallId fetch, Give&& give) {
+  MonotonicTime Arrived(CallId fetch, MonotonicTime now, Give&& give) {
     const uint32_t place = TakeComing(fetch);
     Block& block = blocks_[place];
     block.here = true;
+    block.arrived = now;
     const MonotonicTime asked = block.asked.at;
-    for (const Waiter& waiter : std::exchange(block.waiters, {})) give(waiter, block.RowAt(waiter.at));
+    for (const Waiter& waiter : std::exchange(block.waiters, {})) {
+      give(waiter, TableKey{block.table, block.keys[waiter.at]}, block.RowAt(waiter.at));
+    }
     Forget(place);
     return asked;
   }
@@ -83,6 +88,11 @@ class PrefetchedRows {
 
   bool empty() const { return rows_.empty(); }
   bool Contains(TableKey row) const { return rows_.Contains(row); }
+  // The row is here, and was then.
+  bool WasHere(TableKey row, MonotonicTime then) const {
+    const Row* const found = rows_.Find(row);
+    return found != nullptr && blocks_[found->block].here && blocks_[found->block].arrived <= then;
+  }
   // kHere: `values` are those of the row, until the next change. `floor_needed`: it must have been asked for when all
   // workers had finished so many steps.
   Found Find(TableKey row, MonotonicTime now, uint64_t floor_needed, std::span<const float>& values);

@@ -17,6 +17,46 @@ void PushWindow::Add(NewPush said) {
   push.said_ = std::move(said);
 }
 
+SequenceNumber PushWindow::Reserve(TableId table) {
+  Push& push = pushes_.emplace_back();
+  push.sequence_ = next_;
+  next_ = next_.Next();
+  push.call_open_ = false;
+  push.reserved_ = true;
+  push.open_ = 1;
+  push.said_.table = table;
+  return push.sequence_;
+}
+
+const PushWindow::Push& PushWindow::Fill(SequenceNumber reserved, GroupedGradients gradients,
+                                         std::vector<FoldCounts> folds, MonotonicTime now) {
+  const size_t place = PlaceOf(reserved);
+  ATTUNE_CHECK(place < pushes_.size() && pushes_[place].reserved_) << "push " << reserved << " has its keys already";
+  Push& push = pushes_[place];
+  push.reserved_ = false;
+  push.open_ = static_cast<uint32_t>(gradients.size());
+  push.settled_.assign((gradients.size() + 63) / 64, 0);
+  push.said_.gradients = std::move(gradients);
+  push.said_.folds = std::move(folds);
+  MarkSent(push, now);
+  if (reserved < next_to_index_) IndexPush(push);
+  return push;
+}
+
+bool PushWindow::IsHeldUp() const {
+  return !pushes_.empty() && pushes_.front().reserved_ && next_to_send_ < next_ && !HasRoom();
+}
+
+bool PushWindow::HasRoom() const {
+  return next_to_send_.value() < pushes_.front().sequence_.value() + options_.in_flight_max;
+}
+
+void PushWindow::MarkSent(Push& push, MonotonicTime now) {
+  push.sent_ = true;
+  push.backoff_ = options_.resend_after;
+  push.send_again_ = options_.no_resend ? kNever : now + push.backoff_;
+}
+
 void PushWindow::Postpone(Duration pause) {
   for (Push& push : pushes_) push.said_.deadline = MovedBy(pause, push.said_.deadline);
 }
@@ -49,16 +89,17 @@ void PushWindow::EndAll(const Status& status, std::vector<Completion>& completio
 }
 
 const PushWindow::Push* PushWindow::TakeNextToSend(MonotonicTime now) {
-  if (pushes_.empty() || next_to_send_ == next_) return nullptr;
-  if (next_to_send_.value() >= pushes_.front().sequence_.value() + options_.in_flight_max) return nullptr;
-  const size_t place = PlaceOf(next_to_send_);
-  ATTUNE_CHECK(place < pushes_.size()) << "push " << next_to_send_ << " left before it was sent";
-  Push& push = pushes_[place];
-  next_to_send_ = next_to_send_.Next();
-  push.sent_ = true;
-  push.backoff_ = options_.resend_after;
-  push.send_again_ = options_.no_resend ? kNever : now + push.backoff_;
-  return &push;
+  while (!pushes_.empty() && next_to_send_ < next_) {
+    // One whose keys came later has been sent by then, and may be settled.
+    if (next_to_send_ < pushes_.front().sequence_) next_to_send_ = pushes_.front().sequence_;
+    if (!HasRoom()) return nullptr;
+    Push& push = pushes_[PlaceOf(next_to_send_)];
+    next_to_send_ = next_to_send_.Next();
+    if (push.reserved_ || push.sent_) continue;
+    MarkSent(push, now);
+    return &push;
+  }
+  return nullptr;
 }
 
 size_t PushWindow::PlaceOf(SequenceNumber sequence) const {
@@ -77,7 +118,7 @@ bool PushWindow::Settle(SequenceNumber sequence, const Positions& positions, con
   if (place == pushes_.size()) return false;  // a second answer
   Push& push = pushes_[place];
   const NewPush& said = push.said_;
-  if (positions.size() > said.gradients.size()) return false;  // not to this push
+  if (positions.size() > said.gradients.size()) return false;  // not to this push, or to one that has no keys yet
   for (size_t i = 0; i < positions.size(); ++i) {
     const uint32_t position = positions.At(i);
     if (position >= said.gradients.size() || !push.IsOpen(position)) continue;
@@ -102,12 +143,13 @@ void PushWindow::Index() {
     return;
   }
   next_to_index_ = std::max(next_to_index_, pushes_.front().sequence_);
-  for (; next_to_index_ < next_; next_to_index_ = next_to_index_.Next()) {
-    const Push& push = *Find(next_to_index_);
-    const Slice<Key>& keys = push.gradients().keys();
-    for (uint32_t position = 0; position < keys.size(); ++position) {
-      if (push.IsOpen(position)) unacknowledged_.Add(push.table(), keys[position], push.sequence_, position);
-    }
+  for (; next_to_index_ < next_; next_to_index_ = next_to_index_.Next()) IndexPush(*Find(next_to_index_));
+}
+
+void PushWindow::IndexPush(const Push& push) {
+  const Slice<Key>& keys = push.gradients().keys();
+  for (uint32_t position = 0; position < keys.size(); ++position) {
+    if (push.IsOpen(position)) unacknowledged_.Add(push.table(), keys[position], push.sequence_, position);
   }
 }
 

@@ -31,6 +31,7 @@ struct NewPush {
   TableId table;
   uint64_t step = 0;  // in which it was issued
   GroupedGradients gradients;
+  std::vector<FoldCounts> folds;  // empty, or by position: `gradients` are the changes of folds (ps/store/fold.h)
 };
 
 class PushWindow {
@@ -48,6 +49,7 @@ class PushWindow {
     TableId table() const { return said_.table; }
     uint64_t step() const { return said_.step; }
     const GroupedGradients& gradients() const { return said_.gradients; }
+    const std::vector<FoldCounts>& folds() const { return said_.folds; }
     bool IsOpen(uint32_t position) const { return ((settled_[position / 64] >> (position % 64)) & 1) == 0; }
     MonotonicTime send_again() const { return send_again_; }
 
@@ -57,6 +59,7 @@ class PushWindow {
     SequenceNumber sequence_;
     bool call_open_ = true;
     bool sent_ = false;              // false while it waits for room
+    bool reserved_ = false;          // its keys are not known yet
     std::vector<uint64_t> settled_;  // bit per position
     uint32_t open_ = 0;              // positions
     Status refused_;
@@ -70,6 +73,13 @@ class PushWindow {
 
   // Its gradients must not be empty.
   void Add(NewPush push);
+  // A push whose keys and gradients follow, which no call waits for: it is open until they have come and are settled.
+  SequenceNumber Reserve(TableId table);
+  // They have come: it is to be sent whole now, and counts as sent.
+  const Push& Fill(SequenceNumber reserved, GroupedGradients gradients, std::vector<FoldCounts> folds,
+                   MonotonicTime now);
+  // Pushes wait for room behind one whose keys are not known yet.
+  bool IsHeldUp() const;
   // Moves the deadlines of open calls.
   void Postpone(Duration pause);
   // Ends the calls whose time is over; the pushes stay. Returns the next deadline.
@@ -86,8 +96,7 @@ class PushWindow {
   MonotonicTime SendAgain(MonotonicTime now, Send&& send) {
     MonotonicTime next = kNever;
     for (Push& push : pushes_) {
-      if (!push.sent_) break;
-      if (push.open_ == 0) continue;
+      if (!push.sent_ || push.open_ == 0) continue;
       if (now >= push.send_again_) {
         send(push);
         push.backoff_ = std::min(push.backoff_ * 2, options_.resend_after_max);
@@ -129,7 +138,10 @@ class PushWindow {
 
  private:
   size_t PlaceOf(SequenceNumber sequence) const;  // in pushes_; their number: it is none of them
+  bool HasRoom() const;                           // for the next one to be sent; there are some
+  void MarkSent(Push& push, MonotonicTime now);
   void Index();
+  void IndexPush(const Push& push);
 
   Options options_;
   SequenceNumber next_{1};

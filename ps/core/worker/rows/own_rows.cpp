@@ -80,8 +80,20 @@ void OwnRows::Receive(Received input, MonotonicTime now, WorkerOutputs& out) {
   }
   links_.Receive(std::move(input), now, delivered, out.send);
   RowOutputs rows;
-  for (Message& message : delivered) rows_.Receive(from, std::move(message), now, rows);
+  for (Message& message : delivered) {
+    if (std::holds_alternative<RoundReply>(message)) {
+      answers_.push_back({from, std::move(message)});
+    } else {
+      rows_.Receive(from, std::move(message), now, rows);
+    }
+  }
   Forward(rows, now, out);
+}
+
+void OwnRows::SendInOrder(NodeId to, Message message, MonotonicTime now, WorkerOutputs& out) {
+  if (links_.Send({.to = to, .message = std::move(message)}, now, out.send)) return;
+  Lose(Error(StatusCode::kResourceExhausted,
+             Describe(cluster_.map(), to) + " takes too little of what this worker sends it"));
 }
 
 void OwnRows::Operate(Message message, MonotonicTime now, WorkerOutputs& out) {
@@ -102,7 +114,7 @@ void OwnRows::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out) {
   for (Outgoing& outgoing : rows.send) {
     const NodeId to = outgoing.to;
     if (to == cluster_.self()) {
-      answers_.push_back(std::move(outgoing.message));
+      answers_.push_back({cluster_.self(), std::move(outgoing.message)});
     } else if (IsAnswer(outgoing.message) && !lease_.Valid(now)) {
       continue;  // others may have taken its place; a caller that waits asks again
     } else if (cluster_.map().Contains(to) && !links_.Send(std::move(outgoing), now, out.send)) {
@@ -118,12 +130,12 @@ void OwnRows::Forward(RowOutputs& rows, MonotonicTime now, WorkerOutputs& out) {
   }
   if (rows.need_map) cluster_.AskForNewerMap(now, out.send);
   if (rows.report) Report(out);
-  if (rows.lost && lost_.ok()) lost_ = std::move(*rows.lost);
+  if (rows.lost) Lose(std::move(*rows.lost));
 }
 
-std::optional<Message> OwnRows::NextAnswer() {
+std::optional<std::pair<NodeId, Message>> OwnRows::NextAnswer() {
   if (answers_.empty()) return std::nullopt;
-  std::optional<Message> answer = std::move(answers_.front());
+  std::optional<std::pair<NodeId, Message>> answer = std::move(answers_.front());
   answers_.pop_front();
   return answer;
 }

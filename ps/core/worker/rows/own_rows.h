@@ -11,6 +11,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -56,18 +57,24 @@ class OwnRows {
 
   // A message of another node about rows.
   void Receive(Received input, MonotonicTime now, WorkerOutputs& out);
+  // To a server, in order and exactly once while both are members.
+  void SendInOrder(NodeId to, Message message, MonotonicTime now, WorkerOutputs& out);
   // An operation of this worker's own.
   void Operate(Message message, MonotonicTime now, WorkerOutputs& out);
-  // The next answer to such an operation, or to a push that Apply has applied. Taken once the step that brought it is
-  // over: its caller is not ready before.
-  std::optional<Message> NextAnswer();
+  // The next answer to such an operation, or to a push that Apply has applied, and who gave it; or a home's to a round.
+  // Taken once the step that brought it is over: its caller is not ready before.
+  std::optional<std::pair<NodeId, Message>> NextAnswer();
   // All pushes up to this one are settled.
   void LearnSettled(SequenceNumber acked_below, MonotonicTime now, WorkerOutputs& out);
   // Null: no row of the table is here.
   TableStore* StoreOf(TableId table) const;
   // As StoreOf, when a push may be applied at once: no copy of it need be made.
   TableStore* UnguardedStoreOf(TableId table) const { return rows_.shards().any_guard() ? nullptr : StoreOf(table); }
-  void AnswerSelf(Message message) { answers_.push_back(std::move(message)); }
+  void AnswerSelf(Message message) { answers_.push_back({cluster_.self(), std::move(message)}); }
+  // The session cannot continue. The first reason counts.
+  void Lose(Status status) {
+    if (lost_.ok()) lost_ = std::move(status);
+  }
   // Not OK: the rows cannot continue. Given once.
   Status TakeLost() { return std::exchange(lost_, OkStatus()); }
   void Report(WorkerOutputs& out);
@@ -118,9 +125,9 @@ class OwnRows {
   CutPart cut_{std::nullopt};  // rows owned here go into the snapshots of their homes
   RowLinks links_;
   LocalizeCalls localizes_;
-  bool wanted_ = false, allowed_ = false;  // rows here: asked for; as the map says
-  std::set<NodeId> dialed_;                // members that this node keeps a link to
-  std::deque<Message> answers_;            // to this worker's own operations
+  bool wanted_ = false, allowed_ = false;           // rows here: asked for; as the map says
+  std::set<NodeId> dialed_;                         // members that this node keeps a link to
+  std::deque<std::pair<NodeId, Message>> answers_;  // to this worker's own operations and rounds
   Status lost_;
   uint64_t reports_ = 0;
   WakeTime wake_;

@@ -9,13 +9,14 @@
 namespace attune::ps {
 
 WorkerFetches::WorkerFetches(const WorkerOptions& options, const OwnRows& own, const RowRoutes& routes,
-                             WorkerPulls& pulls, PushWindow& pushes)
+                             AnnouncedRows& announced, WorkerReplicas& replicas, WorkerPulls& pulls, PushWindow& pushes)
     : options_(options),
       own_(own),
       routes_(routes),
+      announced_(announced),
+      replicas_(replicas),
       pulls_(pulls),
       pushes_(pushes),
-      announced_(options.intents_max),
       prefetched_({.bytes_max = options.fetched_bytes_max,
                    .past_age = options.mutations.fetched_row_past_age,
                    .before_floor = options.mutations.fetched_row_before_floor}) {}
@@ -33,10 +34,13 @@ void WorkerFetches::Intend(const IntendCall& call, const StepPoint& at, Monotoni
 void WorkerFetches::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   announced_.StepBegan(now);
   if (!announced_.empty()) FetchDue(at, now, out);
+  if (!replicas_.empty()) replicas_.StepBegan(at, now, out);
 }
 
 void WorkerFetches::FetchDue(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
-  for (auto& [table, keys] : announced_.Due(at)) Fetch(table, std::move(keys), at, now, out);
+  AnnouncedRows::News news = announced_.Advance(at);
+  replicas_.Take(news, at);
+  for (auto& [table, keys] : news.due) Fetch(table, std::move(keys), at, now, out);
 }
 
 void WorkerFetches::Fetch(TableId table, std::vector<Key> keys, const StepPoint& at, MonotonicTime now,
@@ -46,6 +50,7 @@ void WorkerFetches::Fetch(TableId table, std::vector<Key> keys, const StepPoint&
   if (spec == nullptr || !age_max) return;
   const TableStore* const store = own_.StoreOf(table);
   if (store != nullptr) std::erase_if(keys, [&](Key key) { return store->Contains(key); });
+  if (replicas_.has_copies()) std::erase_if(keys, [&](Key key) { return replicas_.HasCopy({table, key}); });
   const uint32_t dim = spec->options.dim;
   if (keys.empty() || !pulls_.HasRoomFor(keys.size(), dim)) return;
   if (!prefetched_.HasRoom(keys.size(), dim)) {
@@ -76,9 +81,10 @@ void WorkerFetches::TakeEnded(MonotonicTime now, WorkerOutputs& out) {
       Failed(fetch.call, now, out);
       continue;
     }
-    const MonotonicTime asked =
-        prefetched_.Arrived(fetch.call, [&](const PrefetchedRows::Waiter& waiter, std::span<const float> row) {
+    const MonotonicTime asked = prefetched_.Arrived(
+        fetch.call, now, [&](const PrefetchedRows::Waiter& waiter, TableKey key, std::span<const float> row) {
           pulls_.Fill(waiter.call, waiter.place, row, out);
+          replicas_.UsedElsewhere(key);
         });
     announced_.Fetched(now - asked);
   }
@@ -94,7 +100,8 @@ void WorkerFetches::Failed(CallId fetch, MonotonicTime now, WorkerOutputs& out) 
 
 // --- what is read
 
-std::vector<uint32_t> WorkerFetches::Take(const PullCall& call, const StepPoint& at, MonotonicTime now) {
+std::vector<uint32_t> WorkerFetches::Take(const PullCall& call, const StepPoint& at, MonotonicTime now,
+                                          WorkerOutputs& out) {
   const TableStore* const store = own_.StoreOf(call.table);
   const uint64_t floor_needed = at.mode.FloorNeeded(at.step);
   std::vector<uint32_t> others;
@@ -102,6 +109,7 @@ std::vector<uint32_t> WorkerFetches::Take(const PullCall& call, const StepPoint&
     const TableKey row{call.table, call.keys[place]};
     std::span<const float> values;
     PrefetchedRows::Found found = PrefetchedRows::Found::kNot;
+    if (TakeCopy(row, call, place, at, now, out)) continue;
     if (store != nullptr && store->Contains(row.key)) {
       prefetched_.Drop(row);
     } else {
@@ -124,6 +132,30 @@ std::vector<uint32_t> WorkerFetches::Take(const PullCall& call, const StepPoint&
   return others;
 }
 
+// False: there is no copy.
+bool WorkerFetches::TakeCopy(TableKey row, const PullCall& call, uint32_t place, const StepPoint& at, MonotonicTime now,
+                             WorkerOutputs& out) {
+  if (replicas_.empty()) return false;
+  std::span<const float> values;
+  switch (replicas_.Read(row, at, now, values)) {
+    case WorkerReplicas::Found::kNone:
+      return false;
+    case WorkerReplicas::Found::kHere:
+      std::ranges::copy(values, &call.rows[place * values.size()]);
+      ++accesses_.replicated;
+      return true;
+    case WorkerReplicas::Found::kAsked:
+      if (prefetched_.WasHere(row, replicas_.AskedAt(row))) return false;
+      [[fallthrough]];
+    case WorkerReplicas::Found::kNotYet:
+      pulls_.Hold(call.call);
+      replicas_.Wait(row, call.call, place, at, now, out);
+      ++accesses_.waited;
+      return true;
+  }
+  return false;
+}
+
 bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
                              MonotonicTime now) {
   const TableSpec* const spec = routes_.Find(table);
@@ -137,7 +169,15 @@ bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span
     const TableKey row{table, keys[i]};
     const std::span<float> to = rows.subspan(i * dim, dim);
     std::span<const float> values;
-    if (store != nullptr && !pushes_.AnyOpenOf(table, {&row.key, 1}) && store->PullIfPresent({&row.key, 1}, to)) {
+    // A copy first: what was pushed to it may not have reached the row yet, should that have come to this worker.
+    const auto found = replicas_.Read(row, at, now, values);
+    if (found == WorkerReplicas::Found::kNotYet) return false;
+    if (found == WorkerReplicas::Found::kAsked && !prefetched_.WasHere(row, replicas_.AskedAt(row))) return false;
+    if (found == WorkerReplicas::Found::kHere) {
+      std::ranges::copy(values, to.begin());
+      ++here.replicated;
+    } else if (found == WorkerReplicas::Found::kNone && store != nullptr && !pushes_.AnyOpenOf(table, {&row.key, 1}) &&
+               store->PullIfPresent({&row.key, 1}, to)) {
       prefetched_.Drop(row);
       ++here.owned;
     } else if (prefetched_.Find(row, now, floor_needed, values) == PrefetchedRows::Found::kHere) {
@@ -154,6 +194,10 @@ bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span
 void WorkerFetches::ReadOtherwise(TableId table, std::span<const Key> keys) {
   if (prefetched_.empty() || options_.mutations.fetched_row_after_read) return;
   for (const Key key : keys) prefetched_.Drop({table, key});
+}
+
+void WorkerFetches::LostCopies(std::span<const TableKey> rows) {
+  for (const TableKey row : rows) announced_.LostEarly(row);
 }
 
 void WorkerFetches::PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at) {

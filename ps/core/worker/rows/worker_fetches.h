@@ -20,15 +20,17 @@
 #include "ps/core/worker/rows/own_rows.h"
 #include "ps/core/worker/rows/row_routes.h"
 #include "ps/core/worker/rows/worker_pulls.h"
+#include "ps/core/worker/rows/worker_replicas.h"
 #include "ps/core/worker/worker_io.h"
 
 namespace attune::ps {
 
 class WorkerFetches {
  public:
-  // `pulls`: which fetch the rows. `pushes`: of this worker.
-  WorkerFetches(const WorkerOptions& options, const OwnRows& own, const RowRoutes& routes, WorkerPulls& pulls,
-                PushWindow& pushes);
+  // `announced`: of this worker. `replicas`: rows that need no fetch. `pulls`: which fetch the rows. `pushes`: of this
+  // worker.
+  WorkerFetches(const WorkerOptions& options, const OwnRows& own, const RowRoutes& routes, AnnouncedRows& announced,
+                WorkerReplicas& replicas, WorkerPulls& pulls, PushWindow& pushes);
 
   // --- announcements and steps, which make rows due
 
@@ -42,33 +44,37 @@ class WorkerFetches {
 
   bool empty() const { return prefetched_.empty(); }  // nothing is here or coming
   // Takes rows of a pull that has begun. What is coming is held for it. Returns the places of the others.
-  std::vector<uint32_t> Take(const PullCall& call, const StepPoint& at, MonotonicTime now);
-  // At once, when every row is owned here or has been fetched. False: nothing has happened, but `rows` may have been
-  // written.
+  std::vector<uint32_t> Take(const PullCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
+  // At once, when every row is owned here, has a copy here, or has been fetched. False: nothing has happened, but
+  // `rows` may have been written.
   bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
                 MonotonicTime now);
   // The program has these rows from elsewhere now: what was fetched of them is older.
   void ReadOtherwise(TableId table, std::span<const Key> keys);
   // It pushes to them.
   void PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at);
+  // These rows have no copies any more, for which they have not been fetched.
+  void LostCopies(std::span<const TableKey> rows);
   // Rows elsewhere may continue from an earlier state.
   void DropAll() { prefetched_.DropAll(); }
 
-  const AnnouncedRows& announced() const { return announced_; }
   // Rows that were fetched or waited for, and announcements without effect, since the last call.
   RowAccesses TakeAccesses() { return std::exchange(accesses_, {}); }
 
  private:
   void FetchDue(const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
   void Fetch(TableId table, std::vector<Key> keys, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
+  bool TakeCopy(TableKey row, const PullCall& call, uint32_t place, const StepPoint& at, MonotonicTime now,
+                WorkerOutputs& out);
   void Failed(CallId fetch, MonotonicTime now, WorkerOutputs& out);
 
   const WorkerOptions& options_;
   const OwnRows& own_;
   const RowRoutes& routes_;
+  AnnouncedRows& announced_;
+  WorkerReplicas& replicas_;
   WorkerPulls& pulls_;
   PushWindow& pushes_;
-  AnnouncedRows announced_;
   PrefetchedRows prefetched_;
   RowAccesses accesses_;
 };

@@ -69,6 +69,20 @@ std::optional<Status> WorkerPushes::PushHere(TableId table, std::span<const Key>
   return pushed->ok() ? OkStatus() : Annotate(pushed->status(), "push to this worker");
 }
 
+// --- folds
+
+void WorkerPushes::PushFolds(SequenceNumber reserved, NodeId home, Folds folds, MonotonicTime now, WorkerOutputs& out) {
+  const size_t floats = folds.changes.size() / folds.keys.size();
+  const PushWindow::Push& push = window_.Fill(
+      reserved,
+      {std::move(folds.keys), std::move(folds.changes), static_cast<uint32_t>(floats), home, cluster_.homes_version()},
+      std::move(folds.counts), now);
+  wake_.By(push.send_again());
+  if (!cluster_.IsServer(home)) return SendOpenKeys(push, {}, now, out);
+  push.gradients().ForEachPart(routes_.KeysPerMessage(push.gradients().dim()),
+                               [&](PushPart part) { SendPart(push, std::move(part), now, out, /*ordered=*/true); });
+}
+
 // --- messages
 
 void WorkerPushes::SendWaiting(MonotonicTime now, WorkerOutputs& out) {
@@ -96,13 +110,14 @@ void WorkerPushes::SendOpenKeys(const PushWindow::Push& push, std::optional<Node
       [&](PushPart part) { SendPart(push, std::move(part), now, out); });
 }
 
-void WorkerPushes::SendPart(const PushWindow::Push& push, PushPart part, MonotonicTime now, WorkerOutputs& out) {
+void WorkerPushes::SendPart(const PushWindow::Push& push, PushPart part, MonotonicTime now, WorkerOutputs& out,
+                            bool ordered) {
   NodeId to = part.to;
   // An owner that cannot be reached: any server knows the way. A server: sent when the connection is there.
   if (to != cluster_.self() && !cluster_.IsConnected(to) && !cluster_.IsServer(to)) {
     to = cluster_.map().HomeOf(part.keys[0]);
   }
-  if (to != cluster_.self() && !cluster_.IsConnected(to)) return;
+  if (to != cluster_.self() && !cluster_.IsConnected(to) && !ordered) return;
   ps::Push message{.origin = cluster_.self(),
                    .sequence = push.sequence(),
                    .table = push.table(),
@@ -112,6 +127,10 @@ void WorkerPushes::SendPart(const PushWindow::Push& push, PushPart part, Monoton
                    .keys = std::move(part.keys),
                    .gradients = std::move(part.gradients),
                    .step = push.step()};
+  for (size_t i = 0; i < message.keys.size() && !push.folds().empty(); ++i) {
+    message.folds.push_back(push.folds()[message.positions.At(i)]);
+  }
+  if (ordered) return own_.SendInOrder(to, std::move(message), now, out);
   std::tie(message.seen_index, message.seen) = routes_.hints().TakeSeen(push.table(), message.keys.view());
   routes_.Send(to, std::move(message), now, out);
 }
@@ -141,6 +160,10 @@ bool WorkerPushes::Acknowledged(const PushAck& message, MonotonicTime now, Worke
 }
 
 bool WorkerPushes::Refused(NodeId from, const PushRefused& message, MonotonicTime now, WorkerOutputs& out) {
+  if (const PushWindow::Push* const push = window_.Find(message.sequence); push != nullptr && !push->folds().empty()) {
+    // For the program these pushes are done.
+    own_.Lose(Annotate(message.status, "pushes to copies of rows, at " + Describe(cluster_.map(), from)));
+  }
   return Settle(message.sequence, message.positions,
                 Annotate(message.status, "push to " + Describe(cluster_.map(), from)), now, out);
 }

@@ -38,6 +38,17 @@ class WorkerPushes {
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,
                                  uint64_t step);
 
+  // --- what was pushed to copies of rows
+
+  struct Folds {
+    Slice<Key> keys;  // unique
+    std::vector<FoldCounts> counts;
+    Slice<float> changes;
+  };
+  // The keys of a push that was reserved (PushWindow::Reserve), as folds, behind all that went to their home in the
+  // order of the link.
+  void PushFolds(SequenceNumber reserved, NodeId home, Folds folds, MonotonicTime now, WorkerOutputs& out);
+
   // --- answers. True: pushes are settled that were not; SendWaiting is due once what waited for that has been done.
 
   bool Acknowledged(const PushAck& message, MonotonicTime now, WorkerOutputs& out);
@@ -65,7 +76,8 @@ class WorkerPushes {
  private:
   void SendWhole(const PushWindow::Push& push, MonotonicTime now, WorkerOutputs& out);
   void SendOpenKeys(const PushWindow::Push& push, std::optional<NodeId> only, MonotonicTime now, WorkerOutputs& out);
-  void SendPart(const PushWindow::Push& push, PushPart part, MonotonicTime now, WorkerOutputs& out);
+  void SendPart(const PushWindow::Push& push, PushPart part, MonotonicTime now, WorkerOutputs& out,
+                bool ordered = false);
   bool ApplyHere(const PushWindow::Push& push, const PushPart& part);
   bool Settle(SequenceNumber sequence, const Positions& positions, const Status& status, MonotonicTime now,
               WorkerOutputs& out);

@@ -14,7 +14,9 @@ WorkerRows::WorkerRows(const WorkerOptions& options, ClusterView& cluster, const
       routes_(options, cluster, own_),
       pushes_(options, cluster, own_, routes_),
       pulls_(options, cluster, own_, routes_, pushes_.window()),
-      fetches_(options, own_, routes_, pulls_, pushes_.window()) {}
+      announced_(options.intents_max),
+      replicas_(options, cluster, own_, routes_, announced_, pushes_, pulls_),
+      fetches_(options, own_, routes_, announced_, replicas_, pulls_, pushes_.window()) {}
 
 // --- calls
 
@@ -24,8 +26,8 @@ void WorkerRows::On(const PullCall& call, const StepPoint& at, MonotonicTime now
     return;
   }
   pulls_.Begin(call);
-  if (fetches_.empty()) return pulls_.AskAll(call, now, out);
-  pulls_.AskSome(call, fetches_.Take(call, at, now), now, out);
+  if (fetches_.empty() && replicas_.empty()) return pulls_.AskAll(call, now, out);
+  pulls_.AskSome(call, fetches_.Take(call, at, now, out), now, out);
 }
 
 void WorkerRows::On(const CancelPull& call, const StepPoint&, MonotonicTime, WorkerOutputs& out) {
@@ -45,8 +47,36 @@ void WorkerRows::On(PushCall call, const StepPoint& at, MonotonicTime now, Worke
     out.completions.push_back({.call = call.call, .status = std::move(status), .result = {}});
     return;
   }
+  if (replicas_.has_copies()) PushToCopies(call, at);
+  if (call.keys.empty()) {
+    out.completions.push_back({.call = call.call, .status = {}, .result = {}});
+    return;
+  }
   fetches_.PushedTo(call.table, call.keys.view(), at);
+  if (!replicas_.empty()) {
+    for (const Key key : call.keys) replicas_.UsedElsewhere({call.table, key});
+  }
   pushes_.Push(std::move(call), at.step, now, out);
+}
+
+// What the table refuses, it refuses as a whole, where the rows are.
+void WorkerRows::PushToCopies(PushCall& call, const StepPoint& at) {
+  const size_t dim = call.gradients.size() / call.keys.size();
+  std::vector<Key> keys, others;
+  std::vector<float> gradients, other_gradients;
+  for (size_t i = 0; i < call.keys.size(); ++i) {
+    const bool has_copy = replicas_.HasCopy({call.table, call.keys[i]});
+    const std::span<const float> gradient = call.gradients.view().subspan(i * dim, dim);
+    (has_copy ? keys : others).push_back(call.keys[i]);
+    std::vector<float>& to = has_copy ? gradients : other_gradients;
+    to.insert(to.end(), gradient.begin(), gradient.end());
+  }
+  if (keys.empty() || replicas_.Refuses(call.table, call.gradients.view())) return;
+  const UniqueKeys::Gradients sums =
+      unique_.Sum({.keys = std::move(keys), .values = std::move(gradients)}, static_cast<uint32_t>(dim));
+  replicas_.Push(call.table, sums.keys.view(), sums.values.view(), at.step);
+  call.keys = std::move(others);
+  call.gradients = std::move(other_gradients);
 }
 
 void WorkerRows::On(const IntendCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
@@ -55,11 +85,20 @@ void WorkerRows::On(const IntendCall& call, const StepPoint& at, MonotonicTime n
 
 bool WorkerRows::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
                           MonotonicTime now) {
-  return fetches_.empty() ? pulls_.PullHere(table, keys, rows) : fetches_.PullHere(table, keys, rows, at, now);
+  if (fetches_.empty() && replicas_.empty()) return pulls_.PullHere(table, keys, rows);
+  return fetches_.PullHere(table, keys, rows, at, now);
 }
 
 std::optional<Status> WorkerRows::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,
                                            uint64_t step) {
+  if (replicas_.HasAny(table, keys)) {
+    if (!replicas_.HasAll(table, keys)) return std::nullopt;
+    const TableSpec& spec = *routes_.Find(table);
+    if (keys.empty() || gradients.size() != keys.size() * spec.options.dim) return std::nullopt;
+    if (!unique_.AreUnique(keys) || replicas_.Refuses(table, gradients)) return std::nullopt;
+    replicas_.Push(table, keys, gradients, step);
+    return OkStatus();
+  }
   std::optional<Status> pushed = pushes_.PushHere(table, keys, gradients, step);
   if (pushed) fetches_.ReadOtherwise(table, keys);
   return pushed;
@@ -97,6 +136,9 @@ bool WorkerRows::OnMessage(NodeId from, PullReply&& message, MonotonicTime, Work
   const auto answered = pulls_.Take(from, message, out);
   if (answered && !PrefetchedRows::IsFetch(answered->call)) {
     fetches_.ReadOtherwise(answered->table, answered->keys.view());
+    for (size_t i = 0; i < answered->keys.size() && !replicas_.empty(); ++i) {
+      replicas_.UsedElsewhere({answered->table, answered->keys[i]});
+    }
   }
   return false;
 }
@@ -110,6 +152,13 @@ bool WorkerRows::OnMessage(NodeId from, PullRefused&& message, MonotonicTime, Wo
 // message goes out again after the usual time.
 bool WorkerRows::OnMessage(NodeId, Moved&& message, MonotonicTime now, WorkerOutputs& out) {
   if (message.map_version > cluster_.map().version) cluster_.AskForNewerMap(now, out.send);
+  return false;
+}
+
+bool WorkerRows::OnMessage(NodeId from, RoundReply&& message, MonotonicTime now, WorkerOutputs& out) {
+  const WorkerReplicas::Changes changes = replicas_.On(from, std::move(message), now, out);
+  for (const TableKey row : changes.added) fetches_.ReadOtherwise(row.table, {&row.key, 1});
+  fetches_.LostCopies(changes.left);
   return false;
 }
 
@@ -155,6 +204,7 @@ void WorkerRows::EndOverdue(MonotonicTime now, WorkerOutputs& out) {
 void WorkerRows::SendAgain(MonotonicTime now, WorkerOutputs& out) {
   pushes_.SendAgain(now, out);
   pulls_.SendAgain(now, out);
+  replicas_.OnTimer(now, out);
 }
 
 void WorkerRows::EndAll(const Status& status, WorkerOutputs& out) {

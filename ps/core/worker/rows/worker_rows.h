@@ -6,6 +6,7 @@
 //   worker_pushes.h   pushes
 //   worker_pulls.h    pulls
 //   worker_fetches.h  rows that the program has announced
+//   worker_replicas.h copies of rows that it announces again and again
 //
 // Externally synchronized. What it is constructed with must outlive it.
 #pragma once
@@ -17,6 +18,7 @@
 
 #include "base/status.h"
 #include "base/time_source.h"
+#include "ps/core/intent/announced_rows.h"
 #include "ps/core/intent/row_accesses.h"
 #include "ps/core/intent/step_point.h"
 #include "ps/core/keys/seen_versions.h"
@@ -30,6 +32,7 @@
 #include "ps/core/worker/rows/worker_fetches.h"
 #include "ps/core/worker/rows/worker_pulls.h"
 #include "ps/core/worker/rows/worker_pushes.h"
+#include "ps/core/worker/rows/worker_replicas.h"
 #include "ps/core/worker/worker_io.h"
 
 namespace attune::ps {
@@ -60,7 +63,9 @@ class WorkerRows {
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,
                                  uint64_t step);
   // Some rows may be here, so that PullHere is worth a try.
-  bool MayBeHere() const { return own_.rows().shards().foreign_rows() > 0 || !fetches_.empty(); }
+  bool MayBeHere() const {
+    return own_.rows().shards().foreign_rows() > 0 || !fetches_.empty() || replicas_.has_copies();
+  }
 
   // --- messages. True: pushes are settled that were not; pushes().SendWaiting is due once what waited for that has
   // been done.
@@ -70,6 +75,7 @@ class WorkerRows {
   bool OnMessage(NodeId from, PullReply&& message, MonotonicTime now, WorkerOutputs& out);
   bool OnMessage(NodeId from, PullRefused&& message, MonotonicTime now, WorkerOutputs& out);
   bool OnMessage(NodeId from, Moved&& message, MonotonicTime now, WorkerOutputs& out);
+  bool OnMessage(NodeId from, RoundReply&& message, MonotonicTime now, WorkerOutputs& out);
 
   // --- members and connections
 
@@ -85,7 +91,9 @@ class WorkerRows {
   // Pulls and pushes whose time is over.
   void EndOverdue(MonotonicTime now, WorkerOutputs& out);
   void SendAgain(MonotonicTime now, WorkerOutputs& out);
-  MonotonicTime WakeAt() const { return std::min({pushes_.WakeAt(), pulls_.WakeAt(), own_.WakeAt()}); }
+  MonotonicTime WakeAt() const {
+    return std::min({pushes_.WakeAt(), pulls_.WakeAt(), own_.WakeAt(), replicas_.WakeAt()});
+  }
   // The session is lost: pulls and pushes end with `status`.
   void EndAll(const Status& status, WorkerOutputs& out);
 
@@ -102,9 +110,13 @@ class WorkerRows {
   const WorkerPushes& pushes() const { return pushes_; }
   WorkerPulls& pulls() { return pulls_; }
   WorkerFetches& fetches() { return fetches_; }
-  const WorkerFetches& fetches() const { return fetches_; }
+  WorkerReplicas& replicas() { return replicas_; }
+  const WorkerReplicas& replicas() const { return replicas_; }
+  const AnnouncedRows& announced() const { return announced_; }
 
  private:
+  // What of the call is for rows that have copies here; the rest stays in it.
+  void PushToCopies(PushCall& call, const StepPoint& at);
   // Answers that have waited for the place of this request to be free.
   void TakeWaiting(RequestId request, MonotonicTime now, WorkerOutputs& out);
 
@@ -114,8 +126,10 @@ class WorkerRows {
   RowRoutes routes_;
   WorkerPushes pushes_;
   WorkerPulls pulls_;
+  AnnouncedRows announced_;
+  WorkerReplicas replicas_;
   WorkerFetches fetches_;
-  UniqueKeys unique_;  // of Localize
+  UniqueKeys unique_;  // of Localize, and of pushes to copies
 };
 
 }  // namespace attune::ps

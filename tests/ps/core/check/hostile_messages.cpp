@@ -130,7 +130,12 @@ void HostileMessages::Fill(Pushed& pushed) {
   const size_t count = 1 + random_.Below(4);
   pushed.positions = PositionsOf(count);
   pushed.keys = Keys(count);
-  pushed.gradients = Values(count * WidthOf(pushed.table, false));
+  const bool is_fold = random_.Chance(0.2);
+  pushed.gradients = Values(count * WidthOf(pushed.table, is_fold));  // SGD and Adagrad: as wide as a row
+  for (size_t i = is_fold ? count : 0; i > 0; --i) {
+    const auto pushes = static_cast<uint32_t>(1 + Number(5));
+    pushed.folds.push_back({.pushes = pushes, .updates = static_cast<uint32_t>(Number(pushes + 1))});
+  }
   pushed.step = Number(100);
 }
 
@@ -140,7 +145,7 @@ Message HostileMessages::AnyRow() {
     for (uint32_t i = 0; i < count; ++i) shards.push_back(ShardId(static_cast<uint32_t>(2 * i + Number(3))));
     return shards;
   };
-  switch (random_.Below(24)) {
+  switch (random_.Below(26)) {
     case 0:
     case 1: {
       Push push;
@@ -244,6 +249,30 @@ Message HostileMessages::AnyRow() {
       fetched.all_but = random_.Chance(0.5);
       fetched.last = random_.Chance(0.5);
       return fetched;
+    }
+    case 23: {
+      const size_t count = random_.Below(5);
+      Round round{.number = 1 + Number(6), .first = random_.Chance(0.2), .last = random_.Chance(0.8), .table = Table()};
+      round.rounds_per_second = Number(100);
+      round.keys = Keys(count);
+      round.uses = Some<AnnouncedUse>(count, [&] {
+        return AnnouncedUse{.reads = static_cast<uint8_t>(random_.Below(4)),
+                            .writes = static_cast<uint8_t>(random_.Below(4)),
+                            .milliseconds = static_cast<uint16_t>(random_.Below(3) * 20)};
+      });
+      for (size_t i = count > 0 ? random_.Below(3) : 0; i > 0; --i) {
+        round.after.push_back({Sequence(), static_cast<uint32_t>(Number(40)), static_cast<uint32_t>(Number(count))});
+      }
+      return round;
+    }
+    case 24: {
+      const size_t count = random_.Below(5);
+      RoundReply reply{.number = 1 + Number(6), .last = random_.Chance(0.8), .table = Table()};
+      reply.keys = Keys(count);
+      reply.versions = Some<RowVersion>(count, [&] { return OfRow(); });
+      reply.rows = Values(count * WidthOf(reply.table, true));
+      for (size_t i = random_.Below(3); i > 0; --i) reply.left.push_back(random_.Below(kKeys));
+      return reply;
     }
     default: {
       if (random_.Chance(0.3)) return SnapshotRowsAck{.cut = CutId(Number(4)), .number = 1 + Number(6)};

@@ -74,20 +74,47 @@ TEST(InterestTable, ForgetsWhatIsWithdrawnUnlessTheNodeHasTheRow) {
   table.Withdraw(Row(9), NodeId(1));
 }
 
-TEST(InterestTable, CountsRefreshesOfCopiesByOthersSinceTheyWereAnnounced) {
+// Whom a change of the row is for.
+std::vector<uint32_t> Changed(InterestTable& table, TableKey row, uint32_t except = 0) {
+  std::vector<uint32_t> holders;
+  table.Changed(row, NodeId(except), [&](NodeId holder) { holders.push_back(holder.value()); });
+  std::ranges::sort(holders);
+  return holders;
+}
+
+TEST(InterestTable, SendsAChangeOnceToEveryCopyThatLacksIt) {
+  using enum InterestTable::Refresh;
+  InterestTable table(10);
+  for (uint32_t node = 1; node <= 3; ++node) Announce(table, Row(7), node);
+  EXPECT_THAT(Changed(table, Row(7)), ::testing::IsEmpty()) << "there is no copy";
+  PlaceAll(table, Row(7), RowPlace::kReplicated);
+  EXPECT_THAT(Changed(table, Row(7), 2), ::testing::ElementsAre(1, 3)) << "the second wrote it itself";
+  EXPECT_THAT(Changed(table, Row(7), 1), ::testing::ElementsAre(2)) << "the third is to be sent it already";
+  EXPECT_EQ(table.TakeRefresh(Row(7), NodeId(3)), kSend);
+  EXPECT_EQ(table.TakeRefresh(Row(7), NodeId(3)), kNothing);
+  EXPECT_THAT(Changed(table, Row(7)), ::testing::ElementsAre(3));
+  table.HasNone(Row(7), NodeId(3));
+  EXPECT_EQ(table.TakeRefresh(Row(7), NodeId(3)), kNothing);
+  EXPECT_FALSE(table.HasCopy(Row(7), NodeId(3)));
+}
+
+TEST(InterestTable, ACopyThatIsAnnouncedNoMoreIsRefreshedOnce) {
+  using enum InterestTable::Refresh;
   InterestTable table(10);
   Announce(table, Row(7), 1);
-  Announce(table, Row(7), 2);
-  table.Refreshed(Row(7), NodeId(2));
-  EXPECT_EQ(Collect(table, Row(7))[0].refreshes_since_use, 0U) << "there is no copy";
   PlaceAll(table, Row(7), RowPlace::kReplicated);
-  table.Refreshed(Row(7), NodeId(2));
-  EXPECT_EQ(Collect(table, Row(7))[0].refreshes_since_use, 1U);
-  EXPECT_EQ(Collect(table, Row(7))[1].refreshes_since_use, 0U) << "it wrote itself";
-  for (int i = 0; i < 300; ++i) table.Refreshed(Row(7), NodeId(2));
-  EXPECT_EQ(Collect(table, Row(7))[0].refreshes_since_use, 255U);
+  for (int i = 0; i < 300; ++i) {
+    Changed(table, Row(7));
+    EXPECT_EQ(table.TakeRefresh(Row(7), NodeId(1)), kSend) << "it is announced";
+  }
+  EXPECT_EQ(Collect(table, Row(7))[0].refreshes_since_use, 127U) << "as far as is counted";
   Announce(table, Row(7), 1);
   EXPECT_EQ(Collect(table, Row(7))[0].refreshes_since_use, 0U);
+  table.Withdraw(Row(7), NodeId(1));
+  Changed(table, Row(7));
+  EXPECT_EQ(table.TakeRefresh(Row(7), NodeId(1)), kSend);
+  Changed(table, Row(7));
+  EXPECT_EQ(table.TakeRefresh(Row(7), NodeId(1)), kOfNoUse);
 }
 
 TEST(InterestTable, RefusesWhatIsBeyondItsBound) {
@@ -145,14 +172,16 @@ TEST(InterestTable, AgreesWithAMap) {
     } else if (dice < 0.7) {
       table.Withdraw(row, NodeId(node));
       if (known == twin.end()) continue;
+      if (!known->second.use.empty()) known->second.refreshes_since_use = 0;
       known->second.use = {};
       if (known->second.place == RowPlace::kLeft) twin.erase(known);
     } else if (dice < 0.8) {
-      table.Refreshed(row, NodeId(node));
-      for (auto& [key, interest] : twin) {
-        const bool is_other = key.first == row && key.second != node;
-        if (is_other && interest.place == RowPlace::kReplicated) ++interest.refreshes_since_use;
-      }
+      Changed(table, row);
+      const bool is_sent = table.TakeRefresh(row, NodeId(node)) == InterestTable::Refresh::kSend;
+      const bool has_copy = known != twin.end() && known->second.place == RowPlace::kReplicated;
+      const bool is_of_use = has_copy && (!known->second.use.empty() || known->second.refreshes_since_use == 0);
+      ASSERT_EQ(is_sent, is_of_use);
+      if (is_sent) ++known->second.refreshes_since_use;
     } else if (dice < 0.99) {
       const auto place = static_cast<RowPlace>(random.Below(3));
       PlaceAll(table, row, place);
@@ -168,7 +197,7 @@ TEST(InterestTable, AgreesWithAMap) {
       ASSERT_NE(expected, twin.end());
       EXPECT_EQ(interest.use.reads, expected->second.use.reads);
       EXPECT_EQ(interest.place, expected->second.place);
-      EXPECT_EQ(interest.refreshes_since_use, std::min(expected->second.refreshes_since_use, 255U));
+      EXPECT_EQ(interest.refreshes_since_use, std::min(expected->second.refreshes_since_use, 127U));
     }
     EXPECT_EQ(Collect(table, row).size(),
               static_cast<size_t>(std::ranges::count_if(twin, [&](const auto& e) { return e.first.first == row; })));

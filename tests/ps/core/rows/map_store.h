@@ -41,9 +41,9 @@ class MapStore final : public TableStore {
     const float rate = std::get<Sgd>(spec_.options.optimizer).rate;
     for (size_t i = 0; i < keys.size(); ++i) {
       Row& row = rows_.at(keys[i]);
-      row.version = row.version.Next();
+      row.version = options.VersionAfter(row.version, i);
       if (!options.versions.empty()) options.versions[i] = row.version;
-      for (size_t j = 0; j < dim; ++j) row.values[j] -= rate * gradients[i * dim + j];
+      for (size_t j = 0; j < dim; ++j) row.values[j] += (options.folds.empty() ? -rate : 1) * gradients[i * dim + j];
     }
     return PushResult{};
   }

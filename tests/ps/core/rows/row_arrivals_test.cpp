@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_arrivals_test {
 namespace {
@@ -16,8 +16,8 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kSelf = RowParts::kSelf, kPeer = RowParts::kPeer, kThird = RowParts::kThird;
-constexpr TableId kTable = RowParts::kTable;
+constexpr NodeId kSelf = NodeParts::kSelf, kPeer = NodeParts::kPeer, kThird = NodeParts::kThird;
+constexpr TableId kTable = NodeParts::kTable;
 
 class RowArrivalsTest : public testing::Test {
  protected:
@@ -41,12 +41,13 @@ class RowArrivalsTest : public testing::Test {
     return handover;
   }
 
-  RowParts parts_;
+  NodeParts parts_;
   RowPulls pulls_{parts_.node, parts_.tables, parts_.records};
   RowSnapshot snapshot_{parts_.node, parts_.tables, parts_.records};
-  RowMoves moves_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, snapshot_};
+  RowMoves moves_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, snapshot_, parts_.replicas};
   RowInstalls installs_{parts_.node, parts_.tables, parts_.shards, parts_.records};
-  RowOperations operations_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, moves_, installs_};
+  RowOperations operations_{parts_.node, parts_.tables, parts_.shards, parts_.records,
+                            pulls_,      moves_,        installs_,     parts_.replicas};
   RowArrivals arrivals_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_,
                         snapshot_,   moves_,        installs_,     operations_};
 };
@@ -54,7 +55,7 @@ class RowArrivalsTest : public testing::Test {
 TEST_F(RowArrivalsTest, RowsAreInsertedAndAcknowledged) {
   MoveHomes({.home = kPeer});
   arrivals_.On(kThird, HandoverOf(5, 7, 3), {}, parts_.out);
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 3.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 3.0F);
   EXPECT_EQ(parts_.node.counters().rows_received, 1U);
   EXPECT_THAT(parts_.out.arrived, SizeIs(1));
   const auto acks = parts_.Sent<HandoverAck>();
@@ -97,7 +98,7 @@ TEST_F(RowArrivalsTest, ANodeThatIsGoneGetsNoAcknowledgement) {
 TEST_F(RowArrivalsTest, AHomeThatBecomesReadyTakesUpWhatHasQueued) {
   MoveHomes({.home = kPeer});
   MoveHomes({.home = kSelf});
-  Push push{.origin = RowParts::kWorker,
+  Push push{.origin = NodeParts::kWorker,
             .sequence = SequenceNumber(1),
             .table = kTable,
             .map_version = parts_.node.map().version,
@@ -105,7 +106,7 @@ TEST_F(RowArrivalsTest, AHomeThatBecomesReadyTakesUpWhatHasQueued) {
   push.positions = {.first = 0, .count = 1, .list = {}};
   push.keys = std::vector<Key>{7};
   push.gradients = std::vector<float>{-1};
-  operations_.On(RowParts::kWorker, std::move(push), {}, parts_.out);
+  operations_.On(NodeParts::kWorker, std::move(push), {}, parts_.out);
   EXPECT_THAT(parts_.Sent<PushAck>(), IsEmpty());
   arrivals_.Activate(std::vector<uint32_t>{0, 1, 2, 3}, {}, parts_.out);
   EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(1));

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_copies_test {
 namespace {
@@ -15,9 +15,9 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kSelf = RowParts::kSelf, kOwner = RowParts::kPeer, kNext = RowParts::kThird;
-constexpr NodeId kWorker = RowParts::kWorker;
-constexpr TableId kTable = RowParts::kTable;
+constexpr NodeId kSelf = NodeParts::kSelf, kOwner = NodeParts::kPeer, kNext = NodeParts::kThird;
+constexpr NodeId kWorker = NodeParts::kWorker;
+constexpr TableId kTable = NodeParts::kTable;
 
 // This node is backup of all shards; their home is the peer.
 class RowCopiesTest : public testing::Test {
@@ -38,6 +38,13 @@ class RowCopiesTest : public testing::Test {
     replicate.ack_wanted = true;
     return replicate;
   }
+  // So many pushes to a copy of the row at a worker, which have raised its value by `change`.
+  static Replicate FoldOf(uint64_t sequence, Key key, RowVersion version, uint32_t pushes, float change) {
+    Replicate replicate = ReplicateOf(sequence, key, version);
+    replicate.gradients = std::vector<float>{change};
+    replicate.folds = {{.pushes = pushes, .updates = pushes}};
+    return replicate;
+  }
   void Take(Replicate replicate) { copies_.Take(kOwner, std::move(replicate), parts_.out); }
   void Recover() {
     parts_.AdoptChanged([](ShardMap& map) {
@@ -45,9 +52,9 @@ class RowCopiesTest : public testing::Test {
       ++map.recoveries;
     });
   }
-  float Copy(Key key) { return RowParts::ValueOf(parts_.copies(), key); }
+  float Copy(Key key) { return NodeParts::ValueOf(parts_.copies(), key); }
 
-  RowParts parts_;
+  NodeParts parts_;
   RowCopies copies_{parts_.node, parts_.tables, parts_.shards, parts_.records};
 };
 
@@ -151,7 +158,7 @@ TEST_F(RowCopiesTest, CopiesBecomeTheRowsThatNoMemberOwns) {
   const auto is_owned = [](TableKey row) { return row.key == 8; };
   for (uint32_t shard = 0; shard < 4; ++shard) copies_.Promote(shard, is_owned, parts_.out);
   EXPECT_TRUE(parts_.rows().Contains(7));
-  EXPECT_EQ(RowParts::VersionOf(parts_.rows(), 7), RowVersion(1, 1));
+  EXPECT_EQ(NodeParts::VersionOf(parts_.rows(), 7), RowVersion(1, 1));
   EXPECT_FALSE(parts_.rows().Contains(8));
   EXPECT_EQ(parts_.copies().row_count(), 0U);
   EXPECT_TRUE(parts_.records.filter().HasRecord(kWorker, SequenceNumber(1))) << "its pushes count as applied";
@@ -205,6 +212,76 @@ TEST_F(RowCopiesTest, AfterACrashCopiesThatAreMissingAreAskedForAgain) {
   ASSERT_THAT(wanted, SizeIs(1));
   EXPECT_EQ(wanted[0].first, kOwner);
   EXPECT_THAT(ListOf(wanted[0].second.keys), ElementsAre(7));
+}
+
+// --- folds
+
+TEST_F(RowCopiesTest, AFoldIsAppliedWithAllItsPushes) {
+  Take(FoldOf(1, 7, RowVersion(0, 3), 3, 10));
+  EXPECT_EQ(Copy(7), 10.0F) << "the first of all";
+  Take(ReplicateOf(2, 7, RowVersion(0, 4)));
+  Take(FoldOf(3, 7, RowVersion(0, 6), 2, 20));
+  EXPECT_EQ(Copy(7), 31.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.copies(), 7), RowVersion(0, 6));
+  EXPECT_EQ(copies_.rows_held(), 0U);
+  EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(3));
+}
+
+TEST_F(RowCopiesTest, AFoldWaitsForWhatComesBeforeIt) {
+  Take(FoldOf(3, 7, RowVersion(0, 6), 2, 20));
+  Take(FoldOf(2, 7, RowVersion(0, 4), 1, 5));
+  EXPECT_FALSE(parts_.copies().Contains(7));
+  EXPECT_EQ(copies_.rows_held(), 1U);
+  EXPECT_THAT(parts_.Sent<PushAck>(), IsEmpty());
+  Take(FoldOf(1, 7, RowVersion(0, 3), 3, 10));
+  EXPECT_EQ(Copy(7), 35.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.copies(), 7), RowVersion(0, 6));
+  EXPECT_EQ(copies_.rows_held(), 0U);
+  EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(3));
+}
+
+TEST_F(RowCopiesTest, AFoldThatComesTwiceIsAcknowledgedTwiceAndAppliedOnce) {
+  Take(FoldOf(1, 7, RowVersion(0, 3), 3, 10));
+  Take(FoldOf(1, 7, RowVersion(0, 3), 3, 10));
+  EXPECT_EQ(Copy(7), 10.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.copies(), 7), RowVersion(0, 3));
+  EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(2));
+  EXPECT_THAT(parts_.Sent<InstallWanted>(), IsEmpty());
+}
+
+TEST_F(RowCopiesTest, OfAFoldOfTwoRowsEachIsTakenWhenItFits) {
+  Replicate both = FoldOf(2, 7, RowVersion(0, 5), 2, 10);
+  both.positions = {.first = 0, .count = 2, .list = {}};
+  both.keys = std::vector<Key>{7, 8};
+  both.gradients = std::vector<float>{10, 20};
+  both.versions = std::vector<RowVersion>{RowVersion(0, 5), RowVersion(0, 4)};
+  both.folds = {{.pushes = 2, .updates = 2}, {.pushes = 4, .updates = 4}};
+  Take(both);
+  EXPECT_FALSE(parts_.copies().Contains(7));
+  EXPECT_EQ(Copy(8), 20.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.copies(), 8), RowVersion(0, 4));
+  Take(FoldOf(1, 7, RowVersion(0, 3), 3, 1));
+  EXPECT_EQ(Copy(7), 11.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.copies(), 7), RowVersion(0, 5));
+}
+
+TEST_F(RowCopiesTest, AFoldThatBeginsARowAfterARecoveryBeginsItInThatEra) {
+  Recover();
+  Take(FoldOf(1, 7, RowVersion(1, 3), 3, 10));
+  EXPECT_EQ(Copy(7), 10.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.copies(), 7), RowVersion(1, 3));
+}
+
+TEST_F(RowCopiesTest, AFoldIsPassedOnWhole) {
+  parts_.AdoptChanged([](ShardMap& map) {
+    for (Shard& shard : map.shards) shard.next_backup = kNext;
+  });
+  const Replicate fold = FoldOf(1, 7, RowVersion(0, 3), 3, 10);
+  Take(fold);
+  const auto relayed = parts_.Sent<Replicate>();
+  ASSERT_THAT(relayed, SizeIs(1));
+  EXPECT_EQ(relayed[0].second.folds, fold.folds);
+  EXPECT_EQ(relayed[0].second.gradients, fold.gradients);
 }
 
 }  // namespace

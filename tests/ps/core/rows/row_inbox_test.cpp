@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_inbox_test {
 namespace {
@@ -15,13 +15,13 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kSelf = RowParts::kSelf, kPeer = RowParts::kPeer, kThird = RowParts::kThird;
-constexpr NodeId kWorker = RowParts::kWorker, kStranger{99};
+constexpr NodeId kSelf = NodeParts::kSelf, kPeer = NodeParts::kPeer, kThird = NodeParts::kThird;
+constexpr NodeId kWorker = NodeParts::kWorker, kStranger{99};
 
 class RowInboxTest : public testing::Test {
  protected:
   static Message LocalizeOf(MapVersion version, Key key) {
-    return Localize{.map_version = version, .table = RowParts::kTable, .to = kPeer, .keys = std::vector<Key>{key}};
+    return Localize{.map_version = version, .table = NodeParts::kTable, .to = kPeer, .keys = std::vector<Key>{key}};
   }
   bool Keep(NodeId from, MapVersion version, Key key) {
     Message message = LocalizeOf(version, key);
@@ -36,7 +36,7 @@ class RowInboxTest : public testing::Test {
     return keys;
   }
 
-  RowParts parts_{{.stalled_max = 2}};
+  NodeParts parts_{{.stalled_max = 2}};
   RowInbox inbox_{parts_.node};
   bool some_wait_ = false;
 };

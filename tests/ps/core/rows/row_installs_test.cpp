@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_installs_test {
 namespace {
@@ -14,8 +14,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kSelf = RowParts::kSelf, kPeer = RowParts::kPeer, kThird = RowParts::kThird;
-constexpr TableId kTable = RowParts::kTable;
+constexpr NodeId kSelf = NodeParts::kSelf, kPeer = NodeParts::kPeer, kThird = NodeParts::kThird;
+constexpr TableId kTable = NodeParts::kTable;
 constexpr MapVersion kJoin{9};
 
 class RowInstallsTest : public testing::Test {
@@ -37,7 +37,7 @@ class RowInstallsTest : public testing::Test {
     parts_.shards.AddForeign(parts_.rows(), keys, parts_.node.map(), kSelf);
   }
 
-  RowParts parts_{{.rows_per_message_max = 2, .installs_in_flight_max = 1}};
+  NodeParts parts_{{.rows_per_message_max = 2, .installs_in_flight_max = 1}};
   RowInstalls installs_{parts_.node, parts_.tables, parts_.shards, parts_.records};
   const WaitingOrders no_orders_;
 };

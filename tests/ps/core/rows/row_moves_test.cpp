@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_moves_test {
 namespace {
@@ -17,8 +17,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kSelf = RowParts::kSelf, kPeer = RowParts::kPeer, kThird = RowParts::kThird;
-constexpr TableId kTable = RowParts::kTable;
+constexpr NodeId kSelf = NodeParts::kSelf, kPeer = NodeParts::kPeer, kThird = NodeParts::kThird;
+constexpr TableId kTable = NodeParts::kTable;
 
 class RowMovesTest : public testing::Test {
  protected:
@@ -36,10 +36,10 @@ class RowMovesTest : public testing::Test {
   }
   const RowDirectory::Entry* EntryOf(Key key) const { return parts_.shards.directory().Find({kTable, key}); }
 
-  RowParts parts_{{.orders_max = 2}};
+  NodeParts parts_{{.orders_max = 2}};
   RowPulls pulls_{parts_.node, parts_.tables, parts_.records};
   RowSnapshot snapshot_{parts_.node, parts_.tables, parts_.records};
-  RowMoves moves_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, snapshot_};
+  RowMoves moves_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, snapshot_, parts_.replicas};
 };
 
 TEST_F(RowMovesTest, ANextBackupKeepsACopyOfWhatItGivesBack) {
@@ -48,7 +48,7 @@ TEST_F(RowMovesTest, ANextBackupKeepsACopyOfWhatItGivesBack) {
   });
   Insert(7, 4);
   const Key key = 7;
-  parts_.records.filter().Record(RowParts::kWorker, SequenceNumber(1), kTable, {.first = 0, .count = 1, .list = {}},
+  parts_.records.filter().Record(NodeParts::kWorker, SequenceNumber(1), kTable, {.first = 0, .count = 1, .list = {}},
                                  {&key, 1}, DuplicateFilter::Decision::kApplied);
   moves_.On(kPeer, OrderOf(7, 5, kPeer), {}, parts_.out);
   EXPECT_THAT(parts_.Sent<Handover>(), SizeIs(1));
@@ -61,7 +61,7 @@ TEST_F(RowMovesTest, ANextBackupKeepsACopyOfWhatItGivesBack) {
 TEST_F(RowMovesTest, ARowThatIsHereLeavesWithItsRecords) {
   Insert(7, 4);
   const Key key = 7;
-  parts_.records.filter().Record(RowParts::kWorker, SequenceNumber(1), kTable, {.first = 0, .count = 1, .list = {}},
+  parts_.records.filter().Record(NodeParts::kWorker, SequenceNumber(1), kTable, {.first = 0, .count = 1, .list = {}},
                                  {&key, 1}, DuplicateFilter::Decision::kApplied);
   Move({7}, kPeer);
   const auto handovers = parts_.Sent<Handover>();
@@ -120,7 +120,7 @@ TEST_F(RowMovesTest, OrdersFromBeforeARecoveryAreNotObeyed) {
   Insert(7, 1);
   parts_.AdoptChanged([](ShardMap& map) { map.recovered_at = map.version; });
   MoveOrder order = OrderOf(7, 2, kPeer);
-  order.map_version = RowParts::FirstMap().version;
+  order.map_version = NodeParts::FirstMap().version;
   moves_.On(kThird, order, {}, parts_.out);
   EXPECT_TRUE(parts_.rows().Contains(7));
 }

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_operations_test {
 namespace {
@@ -14,8 +14,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kSelf = RowParts::kSelf, kPeer = RowParts::kPeer, kWorker = RowParts::kWorker;
-constexpr TableId kTable = RowParts::kTable;
+constexpr NodeId kSelf = NodeParts::kSelf, kPeer = NodeParts::kPeer, kWorker = NodeParts::kWorker;
+constexpr TableId kTable = NodeParts::kTable;
 
 class RowOperationsTest : public testing::Test {
  protected:
@@ -46,17 +46,18 @@ class RowOperationsTest : public testing::Test {
     return sum;
   }
 
-  RowParts parts_;
+  NodeParts parts_;
   RowPulls pulls_{parts_.node, parts_.tables, parts_.records};
   RowSnapshot snapshot_{parts_.node, parts_.tables, parts_.records};
-  RowMoves moves_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, snapshot_};
+  RowMoves moves_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, snapshot_, parts_.replicas};
   RowInstalls installs_{parts_.node, parts_.tables, parts_.shards, parts_.records};
-  RowOperations operations_{parts_.node, parts_.tables, parts_.shards, parts_.records, pulls_, moves_, installs_};
+  RowOperations operations_{parts_.node, parts_.tables, parts_.shards, parts_.records,
+                            pulls_,      moves_,        installs_,     parts_.replicas};
 };
 
 TEST_F(RowOperationsTest, APushWhoseRowsAreHereIsAppliedAndCounted) {
   On(kWorker, PushOf(1, {7, 8}));
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 1.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 1.0F);
   EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(1));
   EXPECT_EQ(Sum(operations_.TakeServedKeys()), 2U);
   EXPECT_THAT(operations_.TakeServedKeys(), IsEmpty()) << "it was taken";
@@ -83,7 +84,7 @@ TEST_F(RowOperationsTest, WhatTheHomeSendsWaitsForItsRow) {
   ASSERT_TRUE(parts_.rows().Insert(RowView{.key = 7, .values = {&value, 1}}).ok());
   operations_.RunWaiting(kTable, std::vector<Key>{7}, {}, parts_.out);
   EXPECT_EQ(operations_.waiting().rows(), 0U);
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 4.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 4.0F);
   EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(1));
 }
 
@@ -95,7 +96,7 @@ TEST_F(RowOperationsTest, AHomeThatIsNotReadyQueuesUntilItIs) {
   parts_.shards.Activate(std::vector<uint32_t>{0, 1, 2, 3});
   operations_.RunQueued({}, parts_.out);
   EXPECT_EQ(operations_.waiting().queued(), 0U);
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 1.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 1.0F);
 }
 
 TEST_F(RowOperationsTest, ARecoveryTakesWhatWaitsForRows) {
@@ -119,7 +120,7 @@ TEST_F(RowOperationsTest, APushWhoseCopyWasRefusedIsDispatchedAgain) {
   replicate.keys = std::vector<Key>{7};
   replicate.gradients = std::vector<float>{-1};
   operations_.On(ReplicateRefused{.map_version = {}, .replicate = replicate}, {}, parts_.out);
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 1.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 1.0F);
   EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(1));
   operations_.LearnSettled(kWorker, SequenceNumber(1), parts_.out);
   operations_.On(ReplicateRefused{.map_version = {}, .replicate = replicate}, {}, parts_.out);

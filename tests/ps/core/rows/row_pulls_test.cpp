@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ps/core/protocol/limits.h"
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_pulls_test {
 namespace {
@@ -15,7 +15,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kPeer = RowParts::kPeer, kWorker = RowParts::kWorker;
+constexpr NodeId kPeer = NodeParts::kPeer, kWorker = NodeParts::kWorker;
 constexpr MonotonicTime kNow{std::chrono::seconds(10)};
 
 class RowPullsTest : public testing::Test {
@@ -23,7 +23,7 @@ class RowPullsTest : public testing::Test {
   static Pull PullOf(const std::vector<Key>& keys, const std::vector<After>& after = {}) {
     Pull pull{.origin = kWorker,
               .request = RequestId(5),
-              .table = RowParts::kTable,
+              .table = NodeParts::kTable,
               .map_version = {},
               .acked_below = {},
               .remaining = std::chrono::seconds(1)};
@@ -36,12 +36,12 @@ class RowPullsTest : public testing::Test {
     return {.sequence = SequenceNumber(sequence), .position = 0, .key_index = key_index};
   }
   void Decide(uint64_t sequence, Key key) {
-    parts_.records.filter().Record(kWorker, SequenceNumber(sequence), RowParts::kTable,
+    parts_.records.filter().Record(kWorker, SequenceNumber(sequence), NodeParts::kTable,
                                    {.first = 0, .count = 1, .list = {}}, {&key, 1},
                                    DuplicateFilter::Decision::kApplied);
   }
 
-  RowParts parts_;
+  NodeParts parts_;
   RowPulls pulls_{parts_.node, parts_.tables, parts_.records};
 };
 
@@ -115,7 +115,7 @@ TEST_F(RowPullsTest, PullsOfRowsWithoutPushesFollowTheirShardToItsNewHome) {
 TEST_F(RowPullsTest, PullsFollowRowsThatLeave) {
   pulls_.Take(PullOf({7, 8}, {AfterPush(1)}), kNow, parts_.out);
   const std::vector<Key> left{7};
-  pulls_.SendAfter(RowParts::kTable, left, kPeer, kNow + std::chrono::milliseconds(400), parts_.out);
+  pulls_.SendAfter(NodeParts::kTable, left, kPeer, kNow + std::chrono::milliseconds(400), parts_.out);
   ASSERT_THAT(parts_.out.send, SizeIs(2));
   EXPECT_EQ(std::get<PullReply>(parts_.out.send[1].message).positions.At(0), 1U)
       << "the other row waited for nothing of its own";

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "ps/core/protocol/limits.h"
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_pushes_test {
 namespace {
@@ -15,19 +15,26 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kPeer = RowParts::kPeer, kThird = RowParts::kThird, kWorker = RowParts::kWorker;
+constexpr NodeId kPeer = NodeParts::kPeer, kThird = NodeParts::kThird, kWorker = NodeParts::kWorker;
 
 class RowPushesTest : public testing::Test {
  protected:
   static Push PushOf(uint64_t sequence, const std::vector<Key>& keys, uint32_t first = 0) {
     Push push{.origin = kWorker,
               .sequence = SequenceNumber(sequence),
-              .table = RowParts::kTable,
+              .table = NodeParts::kTable,
               .map_version = {},
               .acked_below = {}};
     push.positions = {.first = first, .count = static_cast<uint32_t>(keys.size()), .list = {}};
     push.keys = keys;
     push.gradients = std::vector<float>(keys.size(), -1.0F);
+    return push;
+  }
+  // So many pushes to a copy of each row at a worker, which have raised its value by 10.
+  static Push FoldOf(uint64_t sequence, const std::vector<Key>& keys, const std::vector<uint32_t>& pushes) {
+    Push push = PushOf(sequence, keys);
+    push.gradients = std::vector<float>(keys.size(), 10.0F);
+    for (const uint32_t count : pushes) push.folds.push_back({.pushes = count, .updates = count});
     return push;
   }
   // Every shard gets this backup and next backup.
@@ -40,13 +47,13 @@ class RowPushesTest : public testing::Test {
     });
   }
 
-  RowParts parts_;
-  RowPushes pushes_{parts_.node, parts_.tables, parts_.shards, parts_.records};
+  NodeParts parts_;
+  RowPushes pushes_{parts_.node, parts_.tables, parts_.shards, parts_.records, parts_.replicas};
 };
 
 TEST_F(RowPushesTest, APushIsAppliedAndAcknowledgedByItsOwner) {
   EXPECT_TRUE(pushes_.Apply(PushOf(1, {7, 8}), parts_.out));
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 1.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 1.0F);
   const auto acks = parts_.Sent<PushAck>();
   ASSERT_THAT(acks, SizeIs(1));
   EXPECT_EQ(acks[0].first, kWorker);
@@ -56,7 +63,7 @@ TEST_F(RowPushesTest, APushIsAppliedAndAcknowledgedByItsOwner) {
 TEST_F(RowPushesTest, ACopyOfAPushIsAcknowledgedAgainAndAppliedOnce) {
   pushes_.Apply(PushOf(1, {7}), parts_.out);
   pushes_.Apply(PushOf(1, {7}), parts_.out);
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 1.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 1.0F);
   EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(2));
   EXPECT_EQ(parts_.node.counters().duplicate_pushes, 1U);
 }
@@ -64,8 +71,8 @@ TEST_F(RowPushesTest, ACopyOfAPushIsAcknowledgedAgainAndAppliedOnce) {
 TEST_F(RowPushesTest, OfACopyThatIsCutInOtherPiecesOnlyTheNewKeysAreApplied) {
   pushes_.Apply(PushOf(1, {7}), parts_.out);
   pushes_.Apply(PushOf(1, {7, 8}), parts_.out);
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 7), 1.0F);
-  EXPECT_EQ(RowParts::ValueOf(parts_.rows(), 8), 1.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 1.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 8), 1.0F);
 }
 
 TEST_F(RowPushesTest, ASettledPushIsNotAdmitted) {
@@ -136,7 +143,53 @@ TEST_F(RowPushesTest, AMemberThatIsRemovedPushesNothing) {
 TEST_F(RowPushesTest, RowsThatBeginAfterARecoveryBeginInItsEra) {
   parts_.AdoptChanged([](ShardMap& map) { map.recoveries = 3; });
   pushes_.Apply(PushOf(1, {7}), parts_.out);
-  EXPECT_EQ(RowParts::VersionOf(parts_.rows(), 7), RowVersion(3, 1));
+  EXPECT_EQ(NodeParts::VersionOf(parts_.rows(), 7), RowVersion(3, 1));
+}
+
+// --- folds
+
+TEST_F(RowPushesTest, AFoldRaisesTheVersionByAllItsPushesAndIsAcknowledgedOnce) {
+  EXPECT_TRUE(pushes_.Apply(FoldOf(1, {7, 8}, {3, 4}), parts_.out));
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 10.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.rows(), 7), RowVersion(0, 3));
+  EXPECT_EQ(NodeParts::VersionOf(parts_.rows(), 8), RowVersion(0, 4));
+  EXPECT_THAT(parts_.Sent<PushAck>(), SizeIs(1));
+}
+
+TEST_F(RowPushesTest, AFoldThatIsCutInOtherPiecesIsAppliedOnce) {
+  pushes_.Apply(FoldOf(1, {7}, {3}), parts_.out);
+  pushes_.Apply(FoldOf(1, {7, 8}, {3, 4}), parts_.out);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 7), 10.0F);
+  EXPECT_EQ(NodeParts::ValueOf(parts_.rows(), 8), 10.0F);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.rows(), 7), RowVersion(0, 3));
+  EXPECT_EQ(NodeParts::VersionOf(parts_.rows(), 8), RowVersion(0, 4));
+}
+
+TEST_F(RowPushesTest, ABackupGetsTheFoldWithTheVersionsAfterIt) {
+  GiveBackups(kPeer, {});
+  pushes_.Apply(FoldOf(1, {7, 8}, {3, 4}), parts_.out);
+  const auto replicates = parts_.Sent<Replicate>();
+  ASSERT_THAT(replicates, SizeIs(1));
+  const Replicate& replicate = replicates[0].second;
+  EXPECT_EQ(replicate.folds, FoldOf(1, {7, 8}, {3, 4}).folds);
+  EXPECT_EQ(ListOf(replicate.gradients), (std::vector<float>{10, 10}));
+  EXPECT_EQ(ListOf(replicate.versions), (std::vector<RowVersion>{RowVersion(0, 3), RowVersion(0, 4)}));
+}
+
+TEST_F(RowPushesTest, AFoldOfTheWrongLengthIsRefused) {
+  Push fold = FoldOf(1, {7}, {3});
+  EXPECT_TRUE(pushes_.Admit(fold, parts_.out));
+  fold.gradients = std::vector<float>{1, 2};
+  EXPECT_FALSE(pushes_.Admit(fold, parts_.out));
+  const auto refused = parts_.Sent<PushRefused>();
+  ASSERT_THAT(refused, SizeIs(1));
+  EXPECT_EQ(refused[0].second.status.code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(RowPushesTest, AFoldThatBeginsARowAfterARecoveryBeginsItInItsEra) {
+  parts_.AdoptChanged([](ShardMap& map) { map.recoveries = 3; });
+  pushes_.Apply(FoldOf(1, {7}, {5}), parts_.out);
+  EXPECT_EQ(NodeParts::VersionOf(parts_.rows(), 7), RowVersion(3, 5));
 }
 
 }  // namespace

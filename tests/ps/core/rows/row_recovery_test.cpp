@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_recovery_test {
 namespace {
@@ -14,8 +14,8 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::SizeIs;
 
-constexpr NodeId kSelf = RowParts::kSelf, kPeer = RowParts::kPeer, kLost = RowParts::kThird;
-constexpr TableId kTable = RowParts::kTable;
+constexpr NodeId kSelf = NodeParts::kSelf, kPeer = NodeParts::kPeer, kLost = NodeParts::kThird;
+constexpr TableId kTable = NodeParts::kTable;
 
 class RowRecoveryTest : public testing::Test {
  protected:
@@ -45,7 +45,7 @@ class RowRecoveryTest : public testing::Test {
   }
   const RowDirectory::Entry* EntryOf(Key key) const { return parts_.shards.directory().Find({kTable, key}); }
 
-  RowParts parts_;
+  NodeParts parts_;
   OpenHandovers handovers_;
   RowCopies copies_{parts_.node, parts_.tables, parts_.shards, parts_.records};
   RowInstalls installs_{parts_.node, parts_.tables, parts_.shards, parts_.records};
@@ -191,8 +191,8 @@ TEST_F(RowRecoveryTest, ARowThatArrivedBeforeTheRecoveryIsReportedByItsReceiver)
                               .table = kTable,
                               .keys = std::vector<Key>{8},
                               .move_numbers = std::vector<uint16_t>{3},
-                              .sent_under = RowParts::FirstMap().version};
-  recovery_.Learn(handover, {.map_version = {}, .handover = 1, .arrived_at = RowParts::FirstMap().version});
+                              .sent_under = NodeParts::FirstMap().version};
+  recovery_.Learn(handover, {.map_version = {}, .handover = 1, .arrived_at = NodeParts::FirstMap().version});
   Report(kPeer);
   ASSERT_TRUE(recovery_.Resolve(parts_.out).has_value());
   EXPECT_EQ(EntryOf(8), nullptr);

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "tests/ps/core/rows/row_parts.h"
+#include "tests/ps/core/rows/node_parts.h"
 
 namespace attune::ps::row_snapshot_test {
 namespace {
@@ -15,8 +15,8 @@ using testing::IsEmpty;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
 
-constexpr NodeId kPeer = RowParts::kPeer, kWorker = RowParts::kWorker;
-constexpr TableId kTable = RowParts::kTable;
+constexpr NodeId kPeer = NodeParts::kPeer, kWorker = NodeParts::kWorker;
+constexpr TableId kTable = NodeParts::kTable;
 constexpr CutId kBefore{1}, kCut{2}, kLater{3};
 
 class RowSnapshotTest : public testing::Test {
@@ -48,7 +48,7 @@ class RowSnapshotTest : public testing::Test {
   }
   void Create(const std::vector<Key>& keys) { ASSERT_TRUE(parts_.rows().CreateRows(keys, RowVersion(0, 1)).ok()); }
 
-  RowParts parts_;
+  NodeParts parts_;
   RowSnapshot snapshot_{parts_.node, parts_.tables, parts_.records};
   OpenHandovers handovers_;
 };
@@ -128,7 +128,7 @@ class RowSnapshotGoesHomeTest : public testing::Test {
     return sent.empty() ? 0 : sent[0].second.number;
   }
 
-  RowParts parts_{{.snapshots_go_home = true}};
+  NodeParts parts_{{.snapshots_go_home = true}};
   RowSnapshot snapshot_{parts_.node, parts_.tables, parts_.records};
   OpenHandovers no_handovers_;
 };

@@ -30,7 +30,7 @@ class PrefetchedRowsTest : public testing::Test {
   }
   void Arrive(CallId fetch) {
     given_.clear();
-    rows_.Arrived(fetch, [&](const PrefetchedRows::Waiter& waiter, std::span<const float> row) {
+    rows_.Arrived(fetch, now_, [&](const PrefetchedRows::Waiter& waiter, TableKey, std::span<const float> row) {
       given_.push_back({static_cast<double>(waiter.call.value()), static_cast<double>(waiter.place), row[0]});
     });
   }

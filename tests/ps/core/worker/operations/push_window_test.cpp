@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,10 +25,27 @@ class PushWindowTest : public testing::Test {
                                cluster_.homes_version());
     window_.Add({.call = CallId(call), .deadline = now_ + seconds(10), .table = kTable, .gradients = gradients});
   }
-  size_t SendAll() {
-    size_t sent = 0;
-    while (window_.TakeNextToSend(now_) != nullptr) ++sent;
+  size_t SendAll() { return NewlySent().size(); }
+  std::vector<uint64_t> NewlySent() {
+    std::vector<uint64_t> sent;
+    while (const PushWindow::Push* const push = window_.TakeNextToSend(now_)) sent.push_back(push->sequence().value());
     return sent;
+  }
+  uint64_t Reserve() { return window_.Reserve(kTable).value(); }
+  void Fill(uint64_t reserved, std::vector<Key> keys) {
+    const std::vector<FoldCounts> counts(keys.size(), {.pushes = 2, .updates = 2});
+    std::vector<float> changes(keys.size());
+    window_.Fill(SequenceNumber(reserved),
+                 {std::move(keys), std::move(changes), 1, kFirstServer, cluster_.homes_version()}, counts, now_);
+  }
+  // Those of one key, oldest first.
+  std::vector<uint64_t> OpenOf(Key key) {
+    std::vector<After> after;
+    window_.FindOpenOf(kTable, {&key, 1}, after);
+    std::vector<uint64_t> pushes;
+    for (const After& entry : after) pushes.push_back(entry.sequence.value());
+    std::ranges::sort(pushes);
+    return pushes;
   }
   bool Settle(uint64_t push, uint32_t first, uint32_t count, const Status& status = OkStatus()) {
     return window_.Settle(SequenceNumber(push), {.first = first, .count = count, .list = {}}, status, completions_);
@@ -174,6 +192,92 @@ TEST_F(PushWindowTest, ALostSessionEndsEveryOpenCall) {
   EXPECT_EQ(completions_[1].status.code(), StatusCode::kAborted);
   EXPECT_TRUE(window_.empty());
   EXPECT_EQ(window_.TakeNextToSend(now_), nullptr);
+}
+
+// --- pushes whose keys follow
+
+TEST_F(PushWindowTest, AReservedPushIsOpenAndLaterOnesGoOutBeforeIt) {
+  EXPECT_EQ(Reserve(), 1U);
+  Add(1, {5});
+  EXPECT_EQ(window_.last_issued(), SequenceNumber(2));
+  EXPECT_EQ(NewlySent(), Numbers{2});
+  EXPECT_FALSE(Settle(2, 0, 1));
+  EXPECT_EQ(completions_.size(), 1U) << "its call ends";
+  EXPECT_EQ(window_.SettledBelow(), SequenceNumber(0));
+  EXPECT_EQ(window_.AckedBelow(), SequenceNumber(0));
+  EXPECT_FALSE(Settle(1, 0, 1)) << "it has no keys yet";
+  EXPECT_EQ(window_.size(), 2U);
+  Fill(1, {6, 7});
+  EXPECT_EQ(NewlySent(), Numbers{}) << "it counts as sent";
+  EXPECT_FALSE(Settle(1, 0, 1));
+  EXPECT_TRUE(Settle(1, 1, 1));
+  EXPECT_EQ(window_.SettledBelow(), SequenceNumber(2));
+  EXPECT_EQ(completions_.size(), 1U) << "no call waits for what was reserved";
+}
+
+TEST_F(PushWindowTest, AReservedPushHasItsKeysAndFoldsOnceTheyHaveCome) {
+  Reserve();
+  EXPECT_FALSE(window_.AnyOpenOf(kTable, std::vector<Key>{6}));
+  Fill(1, {6, 7});
+  EXPECT_EQ(OpenOf(6), Numbers{1}) << "also when it was looked for before";
+  EXPECT_EQ(OpenOf(5), Numbers{});
+  const PushWindow::Push& push = *window_.Find(SequenceNumber(1));
+  EXPECT_EQ(push.folds().size(), 2U);
+  EXPECT_EQ(push.table(), kTable);
+  Settle(1, 0, 1);
+  EXPECT_EQ(OpenOf(6), Numbers{});
+  EXPECT_EQ(OpenOf(7), Numbers{1});
+  Reserve();
+  Fill(2, {6});
+  EXPECT_EQ(OpenOf(6), Numbers{2}) << "and when it was not";
+}
+
+TEST_F(PushWindowTest, PushesAreHeldUpWhenThereIsNoRoomBehindAReservedOne) {
+  EXPECT_FALSE(window_.IsHeldUp());
+  Reserve();
+  Add(1, {1});
+  SendAll();
+  EXPECT_FALSE(window_.IsHeldUp()) << "none waits";
+  Add(2, {2});
+  EXPECT_EQ(SendAll(), 0U);
+  EXPECT_TRUE(window_.IsHeldUp());
+  Fill(1, {7});
+  EXPECT_FALSE(window_.IsHeldUp()) << "its acknowledgement is on its way";
+  Settle(1, 0, 1);
+  EXPECT_EQ(NewlySent(), Numbers{3});
+}
+
+TEST_F(PushWindowTest, WithAReservedPushOthersAreSentAgainAndEndAsEver) {
+  Reserve();
+  Add(1, {1});
+  SendAll();
+  EXPECT_EQ(window_.EndOverdue(now_, completions_), now_ + seconds(10)) << "of the other one";
+  now_ += seconds(2);
+  EXPECT_EQ(SentAgain(), Numbers{2});
+  EXPECT_EQ(next_, now_ + seconds(4));
+  now_ += seconds(8);
+  EXPECT_EQ(window_.EndOverdue(now_, completions_), kNever);
+  EXPECT_EQ(completions_.size(), 1U);
+  Fill(1, {7});
+  now_ += seconds(2);
+  EXPECT_EQ(SentAgain(), (Numbers{1, 2}));
+  Numbers in_flight;
+  window_.ForEachInFlight([&](const PushWindow::Push& push) { in_flight.push_back(push.sequence().value()); });
+  EXPECT_EQ(in_flight, (Numbers{1, 2}));
+  Reserve();
+  window_.EndAll(Error(StatusCode::kAborted, "lost"), completions_);
+  EXPECT_EQ(completions_.size(), 1U) << "no other call waits";
+}
+
+// It is on its way, whatever waits for room before it.
+TEST_F(PushWindowTest, AFilledPushIsSentAgainAlsoBehindOneThatWaitsForRoom) {
+  Reserve();
+  for (uint64_t call = 1; call <= 2; ++call) Add(call, {call});
+  EXPECT_EQ(NewlySent(), Numbers{2});
+  const uint64_t last = Reserve();
+  Fill(last, {7});
+  now_ += seconds(2);
+  EXPECT_EQ(SentAgain(), (Numbers{2, last}));
 }
 
 }  // namespace

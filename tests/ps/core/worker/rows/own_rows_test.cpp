@@ -146,9 +146,9 @@ TEST_F(OwnRowsTest, AnswersToItselfAreTakenOneByOne) {
   rows_.AnswerSelf(PushAck{.sequence = SequenceNumber(1)});
   rows_.AnswerSelf(PushAck{.sequence = SequenceNumber(2)});
   for (uint64_t sequence = 1; sequence <= 2; ++sequence) {
-    const std::optional<Message> answer = rows_.NextAnswer();
+    const auto answer = rows_.NextAnswer();
     ASSERT_TRUE(answer.has_value());
-    EXPECT_EQ(std::get<PushAck>(*answer).sequence, SequenceNumber(sequence));
+    EXPECT_EQ(std::get<PushAck>(answer->second).sequence, SequenceNumber(sequence));
   }
   EXPECT_FALSE(rows_.NextAnswer().has_value());
 }

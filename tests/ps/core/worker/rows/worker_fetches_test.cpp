@@ -36,7 +36,9 @@ class WorkerFetchesTest : public RowPartsTest {
 
   WorkerPushes pushes_{options_, cluster_, own_, routes_};
   WorkerPulls pulls_{options_, cluster_, own_, routes_, pushes_.window()};
-  WorkerFetches fetches_{options_, own_, routes_, pulls_, pushes_.window()};
+  AnnouncedRows announced_{options_.intents_max};
+  WorkerReplicas replicas_{options_, cluster_, own_, routes_, announced_, pushes_, pulls_};
+  WorkerFetches fetches_{options_, own_, routes_, announced_, replicas_, pulls_, pushes_.window()};
   StepPoint at_;
   const Key first_ = KeyAt(kFirstServer), second_ = KeyAt(kSecondServer);
 };
@@ -69,7 +71,7 @@ TEST_F(WorkerFetchesTest, APullTakesWhatIsHereHoldsWhatIsComingAndLeavesTheRest)
   const auto coming = SentOf<Pull>();
   const PullCall call = PullOf({first_, KeyAt(kFirstServer, 1), second_});
   pulls_.Begin(call);
-  EXPECT_THAT(fetches_.Take(call, at_, now_), ElementsAre(1));
+  EXPECT_THAT(fetches_.Take(call, at_, now_, out_), ElementsAre(1));
   EXPECT_THAT(pulled_, ElementsAre(5, -1, -1));
   Answer(coming.at(0), 6);
   EXPECT_THAT(pulled_, ElementsAre(5, -1, 6));
@@ -83,7 +85,7 @@ TEST_F(WorkerFetchesTest, APullThatWaitsForAFetchThatFailsAsksItself) {
   const auto coming = SentOf<Pull>();
   const PullCall call = PullOf({first_});
   pulls_.Begin(call);
-  EXPECT_THAT(fetches_.Take(call, at_, now_), IsEmpty());
+  EXPECT_THAT(fetches_.Take(call, at_, now_, out_), IsEmpty());
   now_ += options_.fetch_timeout;
   pulls_.EndOverdue(now_, out_);
   EXPECT_EQ(out_.completions.size(), 2U) << "of the call and of the fetch";

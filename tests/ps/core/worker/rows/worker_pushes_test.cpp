@@ -126,9 +126,9 @@ TEST_F(WorkerPushesTest, ThePartOfAPushThatIsHereIsAnsweredLater) {
   Push({key, KeyAt(kSecondServer)});
   EXPECT_EQ(SentOf<ps::Push>().size(), 1U);
   EXPECT_TRUE(Ended().empty());
-  const std::optional<Message> answer = own_.NextAnswer();
+  const auto answer = own_.NextAnswer();
   ASSERT_TRUE(answer.has_value());
-  EXPECT_EQ(std::get<PushAck>(*answer).owner, kWorker);
+  EXPECT_EQ(std::get<PushAck>(answer->second).owner, kWorker);
 }
 
 TEST_F(WorkerPushesTest, ACallWhoseTimeIsOverEndsAndItsPushStays) {

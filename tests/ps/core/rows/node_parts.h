@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ps/core/rows/context/row_context.h"
+#include "ps/core/rows/replicas/row_replicas.h"
 #include "ps/core/rows/state/row_records.h"
 #include "ps/core/rows/state/row_tables.h"
 #include "ps/core/rows/state/shard_states.h"
@@ -19,11 +20,11 @@ std::vector<T> ListOf(const Slice<T>& slice) {
   return {slice.begin(), slice.end()};
 }
 
-struct RowParts {
+struct NodeParts {
   static constexpr NodeId kSelf{1}, kPeer{2}, kThird{3}, kWorker{4};
   static constexpr TableId kTable{1};
 
-  explicit RowParts(RowOptions options = {}) : node(WithStores(std::move(options))), tables(node.options()) {
+  explicit NodeParts(RowOptions options = {}) : node(WithStores(std::move(options))), tables(node.options()) {
     node.SetSelf(kSelf);
     Adopt(FirstMap());
     (void)tables.Install(kTable, {.name = "t", .options = {.dim = 1, .optimizer = Sgd{.rate = 1}}}, {}, false);
@@ -78,6 +79,7 @@ struct RowParts {
   RowTables tables;
   ShardStates shards;
   RowRecords records;
+  RowReplicas replicas{node, tables, shards, records};
   RowOutputs out;
 
  private:

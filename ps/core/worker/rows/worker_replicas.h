@@ -1,0 +1,180 @@
+// Copies of rows that this worker has been given by their homes, because its program has announced them more than once
+// (docs/protocol.md#copies-at-workers). It reads and pushes to them at once. Rounds with each home carry what was
+// pushed, as folds, and what is announced; answers bring copies, and what others have changed in them.
+//
+// A push to a copy is done for the program when the copy has it, and for all others when its fold is acknowledged: it
+// takes part in PushWindow from the first push on (PushWindow::Reserve).
+//
+// Externally synchronized. What it is constructed with must outlive it.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/time_source.h"
+#include "ps/core/intent/announced_rows.h"
+#include "ps/core/intent/copy_yield.h"
+#include "ps/core/intent/round_pace.h"
+#include "ps/core/intent/step_point.h"
+#include "ps/core/keys/key_map.h"
+#include "ps/core/membership/cluster_view.h"
+#include "ps/core/protocol/ids.h"
+#include "ps/core/protocol/messages.h"
+#include "ps/core/worker/operations/held_rows.h"
+#include "ps/core/worker/rows/own_rows.h"
+#include "ps/core/worker/rows/row_routes.h"
+#include "ps/core/worker/rows/worker_pulls.h"
+#include "ps/core/worker/rows/worker_pushes.h"
+#include "ps/core/worker/worker_io.h"
+
+namespace attune::ps {
+
+class WorkerReplicas {
+ public:
+  WorkerReplicas(const WorkerOptions& options, const ClusterView& cluster, OwnRows& own, const RowRoutes& routes,
+                 const AnnouncedRows& announced, WorkerPushes& pushes, WorkerPulls& pulls);
+
+  // --- announcements
+
+  void Take(const AnnouncedRows::News& news, const StepPoint& at);
+  // A step has begun: what its reads and writes need of homes is asked for.
+  void StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
+
+  // --- copies
+
+  bool empty() const { return rows_.empty(); }
+  bool HasCopy(TableKey row) const {
+    const Row* const known = rows_.Find(row);
+    return known != nullptr && known->has_copy();
+  }
+  // Whether the copy may be read in this step: it is no older than the table allows, and the pace permits it. kAsked:
+  // a copy may be on its way, and what is read elsewhere meanwhile could be newer than it.
+  enum class Found : uint8_t { kNone, kAsked, kNotYet, kHere };
+  Found Read(TableKey row, const StepPoint& at, MonotonicTime now, std::span<const float>& values);
+  // Of a row for which Read has said kAsked: since when.
+  MonotonicTime AskedAt(TableKey row) const { return homes_.at(HomeOf(row.key)).sent_at; }
+  // For a row that is asked for, or not yet to be read: its values go to this place of the call once it is, from the
+  // copy or from elsewhere.
+  void Wait(TableKey row, CallId call, uint32_t place, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
+  // Some of these rows have copies; all have.
+  bool HasAny(TableId table, std::span<const Key> keys) const {
+    return has_copies() && std::ranges::any_of(keys, [&](Key key) { return HasCopy({table, key}); });
+  }
+  bool HasAll(TableId table, std::span<const Key> keys) const {
+    return has_copies() && std::ranges::all_of(keys, [&](Key key) { return HasCopy({table, key}); });
+  }
+  // A push to rows that all have copies, each once; no gradient is one that the table refuses.
+  void Push(TableId table, std::span<const Key> keys, std::span<const float> gradients, uint64_t step);
+  bool Refuses(TableId table, std::span<const float> gradients) const;
+  // The program pushes to this row in another way, or has read it elsewhere.
+  void UsedElsewhere(TableKey row) {
+    Row* const known = rows_.Find(row);
+    if (known == nullptr) return;
+    known->was_used = true;
+    known->fresh_from = rounds_ + 1;
+  }
+
+  // --- rounds
+
+  struct Changes {
+    std::vector<TableKey> added;  // these rows have a copy now and had none
+    std::vector<TableKey> left;   // these have none any more
+  };
+  Changes On(NodeId from, RoundReply&& reply, MonotonicTime now, WorkerOutputs& out);
+  void OnTimer(MonotonicTime now, WorkerOutputs& out);
+  MonotonicTime WakeAt() const;
+  // Homes have changed, or a recovery has begun: copies are given up, and what was pushed to them goes to the homes of
+  // today.
+  void GiveUp(MonotonicTime now, WorkerOutputs& out);
+
+  // What was pushed to copies is to be acknowledged soon: a caller waits for it.
+  void Hurry(MonotonicTime now, WorkerOutputs& out);
+
+  bool has_copies() const { return bytes_ > 0; }
+
+ private:
+  struct Row {
+    static constexpr HeldRows::Place kNone = ~HeldRows::Place{0};
+    HeldRows::Place place = kNone;
+    bool is_announced = false;     // or will be with the next round
+    bool is_queued = false;        // for the next round
+    bool is_asked_for = false;     // in the round that is in flight: a copy may come
+    bool was_used = false;         // elsewhere, since the last round: a copy that comes may lack that
+    uint64_t announced_until = 0;  // step
+    uint64_t fresh_from = 0;       // what was read elsewhere may be newer than a copy before this round
+    bool has_copy() const { return place != kNone; }
+  };
+  struct Open {  // what was pushed to copies since the last round
+    TableId table;
+    SequenceNumber reserved;
+    std::vector<Key> keys;
+  };
+  struct Waiter {
+    CallId call;
+    uint32_t place = 0;
+    TableKey row;
+    uint64_t floor_needed = 0;
+    MonotonicTime since{};
+  };
+  struct Home {
+    uint64_t round = 0;  // the last one that was sent; 0: none under the homes of today
+    bool is_in_flight = false;
+    bool is_wanted = false;  // copies are to be confirmed
+    MonotonicTime sent_at{};
+    uint64_t floor = 0;                         // as known when it was sent
+    std::optional<MonotonicTime> confirmed_at;  // copies are at least as new
+    uint64_t confirmed_floor = 0, confirmed_round = 0;
+    RoundPace pace;
+    std::vector<TableKey> queue;  // to announce
+    uint64_t queued_since = 0;    // step
+    std::vector<TableKey> asked;  // Row::is_asked_for
+    std::vector<Open> open;
+    std::vector<Waiter> waiters;
+    std::vector<TableKey> left;  // the home has taken these copies back
+    bool HasNews() const { return is_wanted || !queue.empty() || !open.empty(); }
+  };
+
+  NodeId HomeOf(Key key) const { return cluster_.map().HomeOf(key); }
+  HeldRows& CopiesOf(TableId table);
+  // For a read that has begun at `since`.
+  bool MayRead(const Home& home, TableId table, const Row& row, uint64_t floor_needed, MonotonicTime since) const;
+  bool IsUrgent(const Home& home) const;
+  Open& OpenFor(Home& home, TableId table);
+  void Queue(TableKey row, Row& known);
+  void TryRound(NodeId to, Home& home, MonotonicTime not_before, MonotonicTime now, WorkerOutputs& out);
+  void SendRound(NodeId to, Home& home, MonotonicTime now, WorkerOutputs& out);
+  void SendFolds(NodeId to, Home& home, MonotonicTime now, WorkerOutputs& out);
+  void SendAnnouncements(NodeId to, Home& home, bool is_first, MonotonicTime now, WorkerOutputs& out);
+  void TakeUses(Home& home, Round& round);
+  AnnouncedUse UseOf(TableKey row, const Row& known) const;
+  void TakeRows(NodeId from, Home& home, const RoundReply& reply, std::vector<TableKey>& added, WorkerOutputs& out);
+  bool HasRoomFor(const HeldRows& copies) const { return bytes_ + copies.row_bytes() <= options_.row_bytes_max; }
+  std::vector<TableKey> EndRound(NodeId from, Home& home, MonotonicTime now, WorkerOutputs& out);
+  void Drop(TableKey row);
+  void ServeWaiters(Home& home, MonotonicTime now, WorkerOutputs& out);
+
+  const WorkerOptions& options_;
+  const ClusterView& cluster_;
+  OwnRows& own_;
+  const RowRoutes& routes_;
+  const AnnouncedRows& announced_;
+  WorkerPushes& pushes_;
+  WorkerPulls& pulls_;
+  StepPoint at_;  // as last seen
+  CopyYield yield_;
+  KeyMap<Row> rows_;
+  std::map<TableId, HeldRows> tables_;
+  std::map<NodeId, Home> homes_;
+  uint64_t rounds_ = 0;  // with all homes: an answer that is late fits no other round
+  size_t bytes_ = 0;     // of copies
+};
+
+}  // namespace attune::ps
