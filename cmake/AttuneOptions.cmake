@@ -31,7 +31,7 @@ endif()
 # of the machine that built them, and checkouts at different paths share compiled groups.
 add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 
-# Most of a compilation is the foreign headers, so files of a target are compiled together: a clean build takes a third of the time and one
+# Most of a compilation is the foreign headers, so files of a target are compiled together: a clean build takes less than half of the time and one
 # compilation up to 1 GB. Names in unnamed namespaces are then seen by the other files of the group; a test therefore has a namespace named
 # after its file. Off, every file is compiled by itself: scripts/lint reads its commands so, and the debug preset builds so, which shows
 # a file that lacks an include.
