@@ -48,7 +48,7 @@ TEST_F(ScalingRun, TheCountingExampleCountsEveryNumberOnce) {
 
 // Items of the next lease are prepared, and their rows announced, before the worker has it; it may drain before that.
 TEST_F(ScalingRun, TheLookAheadExampleCountsEveryNumberOnce) {
-  constexpr uint64_t kNumbers = 12'000'000, kEpochs = 5;  // as above: half a minute
+  constexpr uint64_t kNumbers = 60'000'000, kEpochs = 5;  // as above: its rows are copied to the workers
   Start(ATTUNE_AHEAD, "\"" + std::to_string(kNumbers) + "\"", kEpochs);
   ScaleUpAndDown();
   const Json result = AwaitResult();

@@ -105,13 +105,18 @@ void WorkerReplicas::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOut
 
 // --- copies
 
-bool WorkerReplicas::MayRead(const Home& home, TableId table, const Row& row, uint64_t floor_needed,
+// A program that reads a row which it has not announced, at the end of its training for instance, expects what is
+// there when it asks.
+Duration WorkerReplicas::AgeMaxOf(TableKey row, const StepPoint& at) const {
+  if (announced_.TouchesOf(row).end <= at.clock) return Duration::zero();
+  return announced_.AgeMaxOf(row.table).value_or(Duration::zero());
+}
+
+bool WorkerReplicas::MayRead(const Home& home, const Row& row, Duration age_max, uint64_t floor_needed,
                              MonotonicTime since) const {
   if (!home.confirmed_at) return false;
   if (home.confirmed_round < row.fresh_from && !options_.mutations.copy_read_after_newer) return false;
-  const std::optional<Duration> age_max = announced_.AgeMaxOf(table);
-  const bool is_too_old = !age_max || since - *home.confirmed_at > *age_max;
-  if (is_too_old && !options_.mutations.copy_read_past_age) return false;
+  if (since - *home.confirmed_at > age_max && !options_.mutations.copy_read_past_age) return false;
   return home.confirmed_floor >= floor_needed || options_.mutations.copy_read_before_floor;
 }
 
@@ -121,7 +126,7 @@ WorkerReplicas::Found WorkerReplicas::Read(TableKey row, const StepPoint& at, Mo
   if (known == nullptr) return Found::kNone;
   if (!known->has_copy()) return known->is_asked_for ? Found::kAsked : Found::kNone;
   const auto home = homes_.find(HomeOf(row.key));
-  if (home == homes_.end() || !MayRead(home->second, row.table, *known, at.mode.FloorNeeded(at.step), now)) {
+  if (home == homes_.end() || !MayRead(home->second, *known, AgeMaxOf(row, at), at.mode.FloorNeeded(at.step), now)) {
     return Found::kNotYet;
   }
   values = tables_.at(row.table).ValuesAt(known->place);
@@ -148,7 +153,7 @@ void WorkerReplicas::ServeWaiters(Home& home, MonotonicTime now, WorkerOutputs& 
       home.waiters.push_back(waiter);
     } else if (known == nullptr || !known->has_copy()) {
       elsewhere[{waiter.call, waiter.row.table}][waiter.place] = waiter.row.key;
-    } else if (MayRead(home, waiter.row.table, *known, waiter.floor_needed, waiter.since)) {
+    } else if (MayRead(home, *known, waiter.age_max, waiter.floor_needed, waiter.since)) {
       pulls_.Fill(waiter.call, waiter.place, tables_.at(waiter.row.table).ValuesAt(known->place), out);
     } else {
       home.is_wanted = true;

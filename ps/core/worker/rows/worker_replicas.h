@@ -123,6 +123,7 @@ class WorkerReplicas {
     TableKey row;
     uint64_t floor_needed = 0;
     MonotonicTime since{};
+    Duration age_max{};
   };
   struct Home {
     uint64_t round = 0;  // the last one that was sent; 0: none under the homes of today
@@ -144,8 +145,10 @@ class WorkerReplicas {
 
   NodeId HomeOf(Key key) const { return cluster_.map().HomeOf(key); }
   HeldRows& CopiesOf(TableId table);
+  // How old a copy may be that is read in this step: rows that are not announced are read as they are.
+  Duration AgeMaxOf(TableKey row, const StepPoint& at) const;
   // For a read that has begun at `since`.
-  bool MayRead(const Home& home, TableId table, const Row& row, uint64_t floor_needed, MonotonicTime since) const;
+  bool MayRead(const Home& home, const Row& row, Duration age_max, uint64_t floor_needed, MonotonicTime since) const;
   bool IsUrgent(const Home& home) const;
   Open& OpenFor(Home& home, TableId table);
   void Queue(TableKey row, Row& known);

@@ -243,6 +243,20 @@ TEST_F(WorkerReplicasTest, ACopyThatIsTooOldWaitsForARoundAndIsThenRead) {
   EXPECT_EQ(rows_.TakeCounts().accesses.waited, 1U);
 }
 
+// A program that sums its rows at its end has not announced them: it must find what other workers have pushed.
+TEST_F(WorkerReplicasTest, ARowThatIsNotAnnouncedIsReadAsItIsWhenTheReadBegins) {
+  GiveCopies({{.key = first_, .value = 10}});
+  now_ += milliseconds(1);
+  EXPECT_EQ(ReadHere(first_), 10) << "announced";
+  at_.clock += 10;
+  EXPECT_EQ(ReadHere(first_), std::nullopt) << "however new the copy is";
+  Pull({first_});
+  EXPECT_EQ(Ended(), 0U);
+  Answer(TheRound(), {{.key = first_, .value = 7, .version = 2}});
+  EXPECT_EQ(Ended(), 1U);
+  EXPECT_THAT(pulled_, ElementsAre(7));
+}
+
 TEST_F(WorkerReplicasTest, ACopyIsAsOldAsTheRoundThatConfirmedIt) {
   GiveCopies({{.key = first_, .value = 10}});
   now_ += milliseconds(700);
