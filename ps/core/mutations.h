@@ -104,7 +104,8 @@ struct Mutations {
   Mistake copy_read_before_floor{};    // although that was before others had come near enough
   Mistake copy_taken_after_use{};   // one that may lack what the worker has pushed to the row, or read of it, meanwhile
   Mistake copy_read_after_newer{};  // or one that may be older than what the worker has read elsewhere since
-  Mistake copies_kept_over_homes{};  // copies of a home outlast it
+  Mistake unannounced_row_may_be_old{};  // what was fetched or copied for other steps is read in one that it is not for
+  Mistake copies_kept_over_homes{};      // copies of a home outlast it
   ChosenRowMutation row{};
   LinkMutations link;
 

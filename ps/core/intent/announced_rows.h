@@ -26,8 +26,8 @@ class AnnouncedRows {
   IntentBook::Added Add(TableId table, std::span<const Key> keys, uint64_t begin, uint64_t end, Access access,
                         Duration age_max, const StepPoint& at);
   struct News {
-    std::map<TableId, std::vector<Key>>
-        due;                         // rows that have come within reach, each once, and those to be fetched again
+    // Rows that have come within reach, each once, and those to be fetched again.
+    std::map<TableId, std::vector<Key>> due;
     std::vector<TableKey> repeated;  // more than one step within reach touches them: a copy may pay
     std::vector<TableKey> ended;     // none does any more
   };

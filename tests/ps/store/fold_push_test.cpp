@@ -13,22 +13,13 @@
 #include "ps/store/formulas/table_options.h"
 #include "ps/store/formulas/value_type.h"
 #include "ps/store/table_store.h"
+#include "tests/ps/store/fold_samples.h"
 #include "tests/ps/store/test_seed.h"
 
 namespace attune::ps::fold_push_test {
 namespace {
 
 using ::testing::ElementsAre;
-
-std::vector<Optimizer> AllOptimizers() {
-  return {Sgd{.rate = 0.03F},
-          Momentum{.rate = 0.02F, .momentum = 0.8F},
-          Momentum{.rate = 0.02F, .momentum = 0.8F, .nesterov = true},
-          Adagrad{.rate = 0.07F, .initial_accumulator = 0.25F},
-          RmsProp{.rate = 0.01F},
-          RowAdam{.rate = 0.01F},
-          Ftrl{.alpha = 0.1F, .l1 = 0.3F, .l2 = 0.2F}};
-}
 
 std::unique_ptr<TableStore> Make(const TableOptions& options, bool concurrent = false) {
   auto store = TableStore::Create({"embedding", options}, {.concurrent = concurrent});
@@ -37,20 +28,6 @@ std::unique_ptr<TableStore> Make(const TableOptions& options, bool concurrent = 
 }
 
 // Of a row: values, then state, as it travels.
-struct WholeRow {
-  RowVersion version;
-  std::vector<float> floats;
-};
-WholeRow RowOf(const TableStore& store, Key key) {
-  WholeRow row;
-  store.VisitRows({&key, 1}, [&](const RowView& view) {
-    row.version = view.version;
-    row.floats.assign(view.values.begin(), view.values.end());
-    row.floats.insert(row.floats.end(), view.state.begin(), view.state.end());
-  });
-  return row;
-}
-
 float Stored(ValueType type, float value) {
   if (type == ValueType::kFloat16) return HalfToFloat(FloatToHalf(value));
   if (type == ValueType::kBfloat16) return BfloatToFloat(FloatToBfloat(value));

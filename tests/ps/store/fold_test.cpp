@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "ps/store/formulas/table_options.h"
+#include "tests/ps/store/fold_samples.h"
 #include "tests/ps/store/test_seed.h"
 
 namespace attune::ps::fold_test {
@@ -18,16 +19,6 @@ namespace {
 
 using ::testing::FloatNear;
 using ::testing::Pointwise;
-
-std::vector<Optimizer> AllOptimizers() {
-  return {Sgd{.rate = 0.03F},
-          Momentum{.rate = 0.02F, .momentum = 0.8F},
-          Momentum{.rate = 0.02F, .momentum = 0.8F, .nesterov = true},
-          Adagrad{.rate = 0.07F, .initial_accumulator = 0.25F},
-          RmsProp{.rate = 0.01F},
-          RowAdam{.rate = 0.01F},
-          Ftrl{.alpha = 0.1F, .l1 = 0.3F, .l2 = 0.2F}};
-}
 
 std::vector<float> RandomFloats(Random& random, size_t n, float scale) {
   std::vector<float> values(n);

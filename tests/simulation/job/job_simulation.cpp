@@ -53,7 +53,8 @@ Suite JobSuite() {
                       {"36", "round of older homes answered", {.row = RowMutation::kRoundOfOlderHomesTaken}},
                       {"37", "copy lacks pushes in flight", {.row = RowMutation::kCopyWithoutOpenPushes}},
                       {"38", "copy of a row that has left", {.row = RowMutation::kCopyNotTakenBack}},
-                      {"39", "copy read after a newer value", {.copy_read_after_newer = true}, "VersionsRise"}}};
+                      {"39", "copy read after a newer value", {.copy_read_after_newer = true}, "VersionsRise"},
+                      {"40", "row that is not announced may be old", {.unannounced_row_may_be_old = true}, "AgeKept"}}};
 }
 
 }  // namespace attune::ps::simulation

@@ -345,13 +345,17 @@ void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& ke
 void JobSimulation::NoteWhatMustBeSeen(const Worker& worker, PullCheck& pull) {
   const StepGate& gate = worker.core->steps().gate();
   const uint64_t floor = gate.ModeAt(gate.clock()).FloorNeeded(gate.clock());
-  const MonotonicTime then = now() - std::chrono::milliseconds(parameters_.age_milliseconds_max);
+  const AnnouncedRows& announced = worker.core->rows().announced();
+  const uint64_t clock = worker.core->steps().ended();
   const Account& account = accounts_[pull.table.value()];
   for (const auto& [place, seen] : pull.seen_before) {
     if (const auto steps = account.by_step.find(place); steps != account.by_step.end()) {
       for (auto step = steps->second.begin(); step != steps->second.lower_bound(floor); ++step)
         pull.needed_by_pace[place] += step->second;
     }
+    // What is not announced is read as it is when the pull begins.
+    const bool may_be_old = announced.TouchesOf({pull.table, place.first}).end > clock;
+    const MonotonicTime then = may_be_old ? now() - std::chrono::milliseconds(parameters_.age_milliseconds_max) : now();
     if (const auto times = account.by_time.find(place); times != account.by_time.end()) {
       if (const auto after = times->second.upper_bound(then); after != times->second.begin())
         pull.needed_by_age[place] = std::prev(after)->second;

@@ -105,7 +105,7 @@ void RowReplicas::Announced(NodeId from, const Round& round, MonotonicTime now) 
         .until = now + std::chrono::milliseconds(use.milliseconds)};
     if (!interests_.Announce(row, from, announced, now)) continue;
     Decide(from, row, contained[i] && IsHere(row), bytes, costs, now);
-    if (IsHere(row) && !store->Contains(row.key)) absent.push_back(row.key);
+    if (interests_.HasCopy(row, from) && !store->Contains(row.key)) absent.push_back(row.key);
   }
   // A copy is of a row that is there.
   if (absent.empty()) return;

@@ -36,7 +36,7 @@ class RowReplicas {
   // Pushes that the worker had sent before have been handled.
   void On(NodeId from, const Round& round, MonotonicTime now, RowOutputs& out);
 
-  // Rows here have changed by a push. `by_fold`: the origin has the change in its copies.
+  // Rows here have changed by this push. Of a fold, the origin has the change in its copies.
   void Changed(const Push& push) {
     if (!interests_.empty()) NoteChanged(push);
   }

@@ -40,6 +40,9 @@ void WorkerFetches::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutp
 void WorkerFetches::FetchDue(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   AnnouncedRows::News news = announced_.Advance(at);
   replicas_.Take(news, at);
+  if (!options_.mutations.unannounced_row_may_be_old) {
+    for (const TableKey row : news.ended) prefetched_.Drop(row);  // who reads it now has not announced that
+  }
   for (auto& [table, keys] : news.due) Fetch(table, std::move(keys), at, now, out);
 }
 

@@ -1,7 +1,6 @@
 #include "ps/core/worker/rows/worker_replicas.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "ps/core/protocol/limits.h"
@@ -108,7 +107,8 @@ void WorkerReplicas::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOut
 // A program that reads a row which it has not announced, at the end of its training for instance, expects what is
 // there when it asks.
 Duration WorkerReplicas::AgeMaxOf(TableKey row, const StepPoint& at) const {
-  if (announced_.TouchesOf(row).end <= at.clock) return Duration::zero();
+  const bool is_announced = announced_.TouchesOf(row).end > at.clock;
+  if (!is_announced && !options_.mutations.unannounced_row_may_be_old) return Duration::zero();
   return announced_.AgeMaxOf(row.table).value_or(Duration::zero());
 }
 
@@ -139,8 +139,13 @@ void WorkerReplicas::Wait(TableKey row, CallId call, uint32_t place, const StepP
   at_ = at;
   const NodeId to = HomeOf(row.key);
   Home& home = homes_[to];
-  home.waiters.push_back(
-      {.call = call, .place = place, .row = row, .floor_needed = at.mode.FloorNeeded(at.step), .since = now});
+  home.waiters.push_back({.call = call,
+                          .place = place,
+                          .row = row,
+                          .floor_needed = at.mode.FloorNeeded(at.step),
+                          .since = now,
+                          .age_max = AgeMaxOf(row, at)});
+  if (home.is_in_flight) return;  // the end of that round says whether another one is needed
   home.is_wanted = true;
   TryRound(to, home, home.pace.next(), now, out);
 }
@@ -304,7 +309,9 @@ WorkerReplicas::Changes WorkerReplicas::On(NodeId from, RoundReply&& reply, Mono
   if (found == homes_.end() || !found->second.is_in_flight || found->second.round != reply.number) return changes;
   Home& home = found->second;
   if (!reply.keys.empty()) TakeRows(from, home, reply, changes.added, out);
-  for (const Key key : reply.left) home.left.push_back({reply.table, key});
+  for (const Key key : reply.left) {
+    if (HomeOf(key) == from) home.left.push_back({reply.table, key});
+  }
   if (reply.last) changes.left = EndRound(from, home, now, out);
   return changes;
 }
@@ -321,6 +328,7 @@ void WorkerReplicas::TakeRows(NodeId from, Home& home, const RoundReply& reply, 
   home.pace.Carried(reply.keys.size(), floats * sizeof(float));
   for (size_t i = 0; i < reply.keys.size(); ++i) {
     const TableKey row{reply.table, reply.keys[i]};
+    if (HomeOf(row.key) != from) continue;
     const std::span<const float> fresh = reply.rows.view().subspan(i * floats, floats);
     Row& known = rows_[row];
     if (known.has_copy()) {

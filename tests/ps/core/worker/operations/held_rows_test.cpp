@@ -11,6 +11,7 @@
 #include "base/random.h"
 #include "ps/store/formulas/table_options.h"
 #include "ps/store/table_store.h"
+#include "tests/ps/store/fold_samples.h"
 #include "tests/ps/store/test_seed.h"
 
 namespace attune::ps::held_rows_test {
@@ -19,33 +20,10 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-std::vector<Optimizer> AllOptimizers() {
-  return {Sgd{.rate = 0.03F},
-          Momentum{.rate = 0.02F, .momentum = 0.8F, .nesterov = true},
-          Adagrad{.rate = 0.07F, .initial_accumulator = 0.25F},
-          RmsProp{.rate = 0.01F},
-          RowAdam{.rate = 0.01F},
-          Ftrl{.alpha = 0.1F, .l1 = 0.3F, .l2 = 0.2F}};
-}
-
 std::unique_ptr<TableStore> StoreOf(const TableOptions& options) {
   auto store = TableStore::Create({"rows", options});
   EXPECT_TRUE(store.ok()) << store.status();
   return *std::move(store);
-}
-
-struct WholeRow {
-  RowVersion version;
-  std::vector<float> floats;  // values, then state
-};
-WholeRow RowOf(const TableStore& store, Key key) {
-  WholeRow row;
-  store.VisitRows({&key, 1}, [&](const RowView& view) {
-    row.version = view.version;
-    row.floats.assign(view.values.begin(), view.values.end());
-    row.floats.insert(row.floats.end(), view.state.begin(), view.state.end());
-  });
-  return row;
 }
 
 // Gradients that are not close to zero, where the optimizers' roots make much of little.

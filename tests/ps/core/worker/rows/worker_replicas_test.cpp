@@ -241,6 +241,19 @@ TEST_F(WorkerReplicasTest, ACopyThatIsTooOldWaitsForARoundAndIsThenRead) {
   EXPECT_THAT(pulled_, ElementsAre(10));
   EXPECT_EQ(ReadHere(first_), 10);
   EXPECT_EQ(rows_.TakeCounts().accesses.waited, 1U);
+  EXPECT_THAT(Rounds(), IsEmpty()) << "that round was enough";
+}
+
+TEST_F(WorkerReplicasTest, APullIsServedByTheRoundThatIsInFlightWhereThatIsNewEnough) {
+  GiveCopies({{.key = first_, .value = 10}});
+  now_ += kAge + milliseconds(1);
+  BeginStep();
+  const SentRound round = TheRound();
+  now_ += milliseconds(5);
+  Pull({first_});
+  Answer(round);
+  EXPECT_EQ(Ended(), 1U) << "it was sent 5 ms before the pull, which may read what is a second old";
+  EXPECT_THAT(Rounds(), IsEmpty());
 }
 
 // A program that sums its rows at its end has not announced them: it must find what other workers have pushed.

@@ -281,6 +281,22 @@ TEST_F(WorkerRoundsTest, AnAnswerThatFitsNoRoundInFlightIsIgnored) {
   EXPECT_EQ(ReadHere(first_), 3) << "it has been answered";
 }
 
+TEST_F(WorkerRoundsTest, AHomeHasNoSayInCopiesOfAnother) {
+  Intend({first_, second_});
+  BeginStep();
+  for (const SentRound& round : Rounds()) {
+    Answer(round, {{.key = round.to == kFirstServer ? first_ : second_, .value = 10}});
+  }
+  PushHere({first_}, {1});
+  PushHere({second_}, {1});
+  Flush();
+  for (const SentRound& round : Rounds()) {
+    if (round.to == kSecondServer) Answer(round, {{.key = first_, .value = 99}}, {first_});
+  }
+  EXPECT_EQ(ReadHere(first_), 9);
+  EXPECT_EQ(ReadHere(second_), 9);
+}
+
 TEST_F(WorkerRoundsTest, RowsOfALengthThatTheTableDoesNotHaveAreRejected) {
   GiveCopies({{.key = first_, .value = 10}});
   PushHere({first_}, {1});
