@@ -136,12 +136,18 @@ void JobSimulation::KillServer(bool host) {
   LoseServers({victim});
 }
 
-// In the middle of planned changes no machine has a row and its copy either, if none had when they began.
+// In the middle of planned changes no machine has a row and its copy either, if none had when they began, and if the
+// servers that stay are not all on one machine: then the changes bring all rows and all copies there.
 void JobSimulation::WatchPlannedChanges(const Leader& leader) {
   if (!parameters_.lost_amid_change || &leader != leader_ || leader.taking_over) return;
   const ShardMap& map = leader.core->map();
-  if (leader.core->settled()) {
-    const auto machine_of = [&](NodeId node) { return map.Find(node)->machine; };
+  const auto machine_of = [&](NodeId node) { return map.Find(node)->machine; };
+  const auto stays = [](const Member& member) { return member.role == Role::kServer && !member.leaving; };
+  const auto first = std::ranges::find_if(map.members, stays);
+  if (std::none_of(first, map.members.end(),
+                   [&](const Member& other) { return stays(other) && other.machine != first->machine; })) {
+    apart_at_rest_.reset();
+  } else if (leader.core->settled()) {
     const auto apart = [&](const Shard& shard) {
       return shard.backup != NodeId() && machine_of(shard.home) != machine_of(shard.backup);
     };
