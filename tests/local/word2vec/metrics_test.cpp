@@ -18,9 +18,12 @@ class MetricsRun : public Word2vecRun {
                  "\n  servers: {replicas: 2}\n  workers:\n    replicas: " + std::to_string(workers) +
                  "\n    template:\n      spec:\n        containers:\n"
                  "        - {name: worker, image: none, command: [attune-word2vec],\n           args: [--text=" +
-                 (directory_ / "text").string() + ", --chunk-words=512, --dim=16, --subsample=1]}\n",
+                 (directory_ / "text").string() + ", --chunk-words=512, --dim=16, --subsample=1, --rate=" + rate_ +
+                 "]}\n",
              {"--run-directory=" + (directory_ / name).string()});
   }
+  std::string rate_ = "0.1";  // Adagrad's
+
   // Values of the held-out loss in the run's history, each once.
   std::vector<double> Curve() const {
     std::ifstream file(directory_ / "kept" / "history-topics.json");
@@ -38,10 +41,12 @@ class MetricsRun : public Word2vecRun {
   }
 };
 
-// What is left to learn is soon less than the least that counts, long before the last epoch.
+// What is left to learn is soon less than the least that counts, long before the last epoch. The rate is so low that
+// the first reports come before that.
 TEST_F(MetricsRun, ACurveIsSeenAndTrainingEndsWhenItNoLongerImproves) {
+  rate_ = "0.02";
   StartTopics(
-      "epochs: 5000, evaluateEvery: {epochs: 10}, earlyStopping: {metric: held_out_loss, patience: 5, minDelta: 0.02}",
+      "epochs: 5000, evaluateEvery: {epochs: 2}, earlyStopping: {metric: held_out_loss, patience: 5, minDelta: 0.02}",
       2);
   const Json result = AwaitResult();
   const Json status =
