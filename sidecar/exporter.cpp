@@ -15,9 +15,7 @@ using Labels = std::map<std::string, std::string>;
 prometheus::ClientMetric Convert(const MetricInfo& info, const MetricValue& value, const Labels& labels) {
   prometheus::ClientMetric metric;
   for (const auto& [name, text] : labels) metric.label.push_back({name, text});
-  if (!value.percentile.empty()) metric.label.push_back({"percentile", std::string(value.percentile)});
-  if (!value.place.empty()) metric.label.push_back({"place", std::string(value.place)});
-  if (!value.metric.empty()) metric.label.push_back({"metric", value.metric});
+  if (!value.label.empty()) metric.label.push_back({std::string(value.label), value.of});
   (info.kind == MetricKind::kCounter ? metric.counter.value : metric.gauge.value) = value.value;
   return metric;
 }

@@ -28,6 +28,12 @@ constexpr auto kTable = std::to_array<MetricInfo>({
      "(fetched ahead, but late), remote."},
     {"attune_worker_late_intents_total", kCounter, "Rows announced for a step that had begun."},
     {"attune_worker_refused_intents_total", kCounter, "Rows announced for which there was no room."},
+    {"attune_worker_row_copies", kGauge, "Copies of rows at the worker, at the end of the last window."},
+    {"attune_worker_row_bytes_total", kCounter,
+     "Values and state of rows that went to and fro for copies, by cause: changes sent home (flush), copies and "
+     "changes "
+     "of other workers that came (refresh)."},
+    {"attune_worker_replica_age_seconds", kGauge, "The greatest age of a copy that was read over the last window."},
     {"attune_worker_pushes_in_flight", kGauge, "Pushes not acknowledged at the end of the last window."},
     {"attune_worker_staleness_versions", kGauge,
      "Mean of the versions that a row had got between the worker's pull and its push, over the last window."},
@@ -76,15 +82,33 @@ constexpr auto kTable = std::to_array<MetricInfo>({
 
 void AddQuantiles(std::vector<MetricValue>& values, std::string_view name, const v1::Quantiles& quantiles) {
   if (quantiles.count() == 0) return;
-  values.push_back({name, quantiles.p50(), "50"});
-  values.push_back({name, quantiles.p90(), "90"});
-  values.push_back({name, quantiles.p99(), "99"});
-  values.push_back({name, quantiles.max(), "100"});
+  values.push_back({name, quantiles.p50(), "percentile", "50"});
+  values.push_back({name, quantiles.p90(), "percentile", "90"});
+  values.push_back({name, quantiles.p99(), "percentile", "99"});
+  values.push_back({name, quantiles.max(), "percentile", "100"});
 }
 
 template <class Integer>
 double Number(Integer value) {
   return static_cast<double>(value);
+}
+
+void AddRows(std::vector<MetricValue>& values, const v1::WorkerWindow& worker, const v1::WorkerWindow& sums) {
+  const v1::RowAccesses& rows = sums.rows();
+  const auto add = [&](std::string_view place, uint64_t count) {
+    values.push_back({"attune_worker_row_accesses_total", Number(count), "place", std::string(place)});
+  };
+  add("owned", rows.owned());
+  add("replicated", rows.replicated());
+  add("fetched", rows.fetched());
+  add("waited", rows.waited());
+  add("remote", rows.remote());
+  values.push_back({"attune_worker_late_intents_total", Number(rows.late())});
+  values.push_back({"attune_worker_refused_intents_total", Number(rows.refused())});
+  values.push_back({"attune_worker_row_copies", Number(worker.copies().rows())});
+  values.push_back({"attune_worker_row_bytes_total", Number(sums.copies().flushed_bytes()), "cause", "flush"});
+  values.push_back({"attune_worker_row_bytes_total", Number(sums.copies().refreshed_bytes()), "cause", "refresh"});
+  values.push_back({"attune_worker_replica_age_seconds", worker.copies().oldest_read_seconds()});
 }
 
 void AddWorker(std::vector<MetricValue>& values, const v1::WindowReport& last, const v1::WorkerWindow& sums) {
@@ -101,21 +125,7 @@ void AddWorker(std::vector<MetricValue>& values, const v1::WindowReport& last, c
   values.push_back({"attune_worker_pace_wait_seconds_total", sums.pace_wait_seconds()});
   values.push_back({"attune_worker_pulled_keys_total", Number(sums.pulled_keys())});
   values.push_back({"attune_worker_pushed_keys_total", Number(sums.pushed_keys())});
-  const v1::RowAccesses& rows = sums.rows();
-  const auto add_rows = [&](std::string_view place, uint64_t count) {
-    values.push_back({.name = "attune_worker_row_accesses_total",
-                      .value = Number(count),
-                      .percentile = {},
-                      .metric = {},
-                      .place = place});
-  };
-  add_rows("owned", rows.owned());
-  add_rows("replicated", rows.replicated());
-  add_rows("fetched", rows.fetched());
-  add_rows("waited", rows.waited());
-  add_rows("remote", rows.remote());
-  values.push_back({"attune_worker_late_intents_total", Number(rows.late())});
-  values.push_back({"attune_worker_refused_intents_total", Number(rows.refused())});
+  AddRows(values, worker, sums);
   values.push_back({"attune_worker_pushes_in_flight", Number(worker.pushes_in_flight())});
   if (worker.staleness_count() > 0) {
     values.push_back({"attune_worker_staleness_versions", worker.staleness_mean()});
@@ -152,7 +162,7 @@ void AddJob(std::vector<MetricValue>& values, const v1::JobWindow& job) {
   for (const v1::JobMetric& metric : job.metrics()) {
     if (!contract::IsMetricName(metric.name()) || ++metrics > contract::kJobMetricsMax) continue;
     const auto add = [&](std::string_view name, double value) {
-      values.push_back({.name = name, .value = value, .percentile = {}, .metric = metric.name()});
+      values.push_back({name, value, "metric", metric.name()});
     };
     if (metric.has_value()) add("attune_job_metric", metric.value());
     if (metric.has_best()) add("attune_job_metric_best", metric.best());
@@ -202,6 +212,9 @@ void Metrics::ObserveWorker(const v1::WorkerWindow& window) {
   sums.set_remote(sums.remote() + rows.remote());
   sums.set_late(sums.late() + rows.late());
   sums.set_refused(sums.refused() + rows.refused());
+  v1::RowCopies& copies = *worker_sums_.mutable_copies();
+  copies.set_flushed_bytes(copies.flushed_bytes() + window.copies().flushed_bytes());
+  copies.set_refreshed_bytes(copies.refreshed_bytes() + window.copies().refreshed_bytes());
 }
 
 void Metrics::ObserveServer(const v1::ServerWindow& window) {

@@ -28,9 +28,8 @@ std::span<const MetricInfo> MetricTable();
 struct MetricValue {
   std::string_view name;  // of the table
   double value = 0;
-  std::string_view percentile;  // "50"; "" for none. The label quantile is for summaries alone
-  std::string metric = {};      // the name that a program gave to a figure of the model; "" for none
-  std::string_view place = {};  // where a row was; "" for none
+  std::string_view label = {};  // percentile (quantile is for summaries alone), place, cause, metric; "" for none
+  std::string of = {};          // its value: "50", "fetched", "refresh", the name that a program gave to a figure
 };
 
 // The state of the sidecar itself.

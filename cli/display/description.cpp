@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "cli/display/job/row_text.h"
 #include "cli/display/table.h"
 #include "cli/runs/job_view.h"
 #include "operator/api/format.h"
@@ -357,6 +358,10 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   AppendNamedLine(text, "Checkpoint", CheckpointText(job.status, now));
   if (job.status.best_checkpoint) AppendNamedLine(text, "Best", ToString(*job.status.best_checkpoint));
   AppendNamedLine(text, "Recovery", RecoveryText(job.status));
+  if (job.status.rows) {
+    AppendNamedLine(text, "Rows", PlacesText(*job.status.rows));
+    AppendNamedLine(text, "Copies", CopiesText(*job.status.rows));
+  }
   if (job.status.tuning) {
     AppendNamedLine(text, "Tuning", TuningText(job));
     AppendNamedLine(text, "Setting", SettingText(job.status.tuning->current, HasEnded(job.status)));

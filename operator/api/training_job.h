@@ -17,6 +17,7 @@
 #include "operator/api/status/data_plane_status.h"
 #include "operator/api/status/machine_loss.h"
 #include "operator/api/status/move_status.h"
+#include "operator/api/status/row_status.h"
 #include "operator/api/status/suspension_status.h"
 #include "operator/api/status/tuning_status.h"
 #include "operator/api/tuning_policy.h"
@@ -287,6 +288,7 @@ struct TrainingJobStatus {
   std::optional<CheckpointStatus> checkpoint;
   std::optional<BestCheckpointStatus> best_checkpoint;
   std::optional<RecoveryStatus> recovery;
+  std::optional<RowPlaces> rows;  // absent: no program of the job announces rows, or owns any
   std::optional<ReliefStatus> relief;
   std::optional<StandstillStatus> standstill;
   std::optional<MoveStatus> move;

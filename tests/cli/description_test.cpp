@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/display/job/row_text.h"
 #include "tests/cli/golden.h"
 
 namespace attune::cli::description_test {
@@ -106,6 +107,40 @@ TEST(Description, ShowsWhatPodsHaveAndWhatBecameOfTheirResize) {
                                     R"({"limits": {"cpu": "2", "memory": "1Gi"}})", "[]")},
                                {}, 1'800'000'062),
                "describe-sizes.txt");
+}
+
+TEST(Description, SaysWhereWorkersFoundTheirRows) {
+  struct Case {
+    const char* name;
+    api::RowPlaces places;
+    const char *rows, *copies;
+  };
+  const Case cases[] = {
+      {"everything of something",
+       {.per_second = 181'000,
+        .replicated = 0.71,
+        .owned = 0.001,
+        .fetched = 0.284,
+        .waited = 0.002,
+        .remote = 0.003,
+        .late = 0.004,
+        .copies = 41'000,
+        .oldest_read_seconds = 0.038,
+        .flushed_bytes_per_second = 12 << 20,
+        .refreshed_bytes_per_second = 9 << 20},
+       "99.5% of 181k/s here (71.0% copies, 0.1% owned, 28.4% fetched ahead), 0.2% waited for, 0.3% remote; 0.4% "
+       "announced late",
+       "41.0k, oldest read 38 ms; flushed 12.0 MiB/s, refreshed 9.00 MiB/s"},
+      {"everything fetched ahead", {.per_second = 10, .fetched = 1}, "100.0% of 10/s here (100.0% fetched ahead)", ""},
+      {"everything too late",
+       {.per_second = 10, .remote = 1, .late = 1},
+       "0.0% of 10/s here, 100.0% remote; 100.0% announced late",
+       ""},
+  };
+  for (const Case& each : cases) {
+    EXPECT_EQ(PlacesText(each.places), each.rows) << each.name;
+    EXPECT_EQ(CopiesText(each.places), each.copies) << each.name;
+  }
 }
 
 }  // namespace

@@ -28,6 +28,10 @@ v1::WindowReport FullWindow() {
   worker.set_staleness_count(10);
   worker.set_staleness_mean(1.5);
   worker.set_staleness_max(4);
+  worker.mutable_copies()->set_rows(8);
+  worker.mutable_copies()->set_flushed_bytes(1000);
+  worker.mutable_copies()->set_refreshed_bytes(500);
+  worker.mutable_copies()->set_oldest_read_seconds(0.25);
   window.mutable_server()->set_rows(7);
   window.mutable_server()->set_pulls(3);
   window.mutable_job()->set_items_done(40);
@@ -70,7 +74,9 @@ TEST(MetricsTest, FiguresOfTheModelHaveTheirNameAsALabel) {
   EXPECT_EQ(ValueOf(values, "attune_job_metric_best"), 3.25);
   EXPECT_EQ(ValueOf(values, "attune_job_metric_reports_total"), 4);
   for (const MetricValue& value : values) {
-    EXPECT_EQ(value.metric, value.name.starts_with("attune_job_metric") ? "held_out_loss" : "") << value.name;
+    const bool is_of_model = value.name.starts_with("attune_job_metric");
+    EXPECT_EQ(value.label == "metric", is_of_model) << value.name;
+    EXPECT_EQ(value.of == "held_out_loss", is_of_model) << value.name;
   }
 }
 
@@ -117,6 +123,9 @@ TEST(MetricsTest, WindowsAddUpInCountersAndTheLastOneIsTheGauge) {
   EXPECT_EQ(ValueOf(values, "attune_worker_samples_total"), 6000);
   EXPECT_EQ(ValueOf(values, "attune_worker_samples_per_second"), 500);
   EXPECT_EQ(ValueOf(values, "attune_worker_loss"), 1.25);
+  EXPECT_EQ(ValueOf(values, "attune_worker_row_copies"), 8);
+  EXPECT_EQ(ValueOf(values, "attune_worker_row_bytes_total"), 2000) << "of the first cause, the flushes";
+  EXPECT_EQ(ValueOf(values, "attune_worker_replica_age_seconds"), 0.25);
   EXPECT_EQ(ValueOf(values, "attune_server_pulls_total"), 6);
   EXPECT_EQ(ValueOf(values, "attune_server_rows"), 7);
   EXPECT_EQ(ValueOf(values, "attune_process_cpu_seconds_total"), 3);

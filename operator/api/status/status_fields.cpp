@@ -226,6 +226,29 @@ void AddDataPlane(std::vector<Field>& fields) {
   recovery("stepsLost", "Steps of all workers since then, as far as those rows go.", &RecoveryStatus::steps_lost);
 }
 
+void AddRows(std::vector<Field>& fields) {
+  constexpr auto kRows = &TrainingJobStatus::rows;
+  fields.push_back(PartObject("status.rows",
+                              "Where workers of late found the rows that their programs asked for; absent where "
+                              "programs announce none.",
+                              kRows));
+  const auto add = [&](const char* name, const char* description, auto member) {
+    fields.push_back(PartMember(std::string("status.rows.") + name, description, kRows, member));
+  };
+  add("perSecond", "Rows asked for, by all workers.", &RowPlaces::per_second);
+  add("replicated", "Share of them with a copy at the worker.", &RowPlaces::replicated);
+  add("owned", "Share that the worker owned.", &RowPlaces::owned);
+  add("fetched", "Share that was fetched ahead, and there.", &RowPlaces::fetched);
+  add("waited", "Share that was fetched ahead, and still on the way.", &RowPlaces::waited);
+  add("remote", "Share that was asked for when it was needed.", &RowPlaces::remote);
+  add("late", "Rows announced for a step that had begun, for each row asked for.", &RowPlaces::late);
+  add("copies", "Copies at all workers.", &RowPlaces::copies);
+  add("oldestReadSeconds", "The greatest age of a copy that was read.", &RowPlaces::oldest_read_seconds);
+  add("flushedBytesPerSecond", "Changes of copies that were sent home.", &RowPlaces::flushed_bytes_per_second);
+  add("refreshedBytesPerSecond", "Copies that came, and changes of others in them.",
+      &RowPlaces::refreshed_bytes_per_second);
+}
+
 void AddResult(std::vector<Field>& fields) {
   Field result = Object("status.result", "What the job reported at its end.");
   result.present = [](const TrainingJob& job) { return job.status.result.has_value(); };
@@ -285,6 +308,7 @@ void AddStatus(std::vector<Field>& fields) {
                                    "spec.security.tokenSecret names none.",
                                    LENS(status.secret))));
   AddDataPlane(fields);
+  AddRows(fields);
   AddTuningStatus(fields);
   constexpr auto kPolicy = &TrainingJobStatus::policy;
   fields.push_back(PartObject("status.policy", "Tuning policies that select this job.", kPolicy));

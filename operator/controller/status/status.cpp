@@ -12,12 +12,13 @@
 #include "operator/controller/status/degraded.h"
 #include "operator/controller/status/metric_status.h"
 #include "operator/controller/status/policy_status.h"
-#include "operator/controller/status/progress.h"
 #include "operator/controller/status/readiness.h"
 #include "operator/controller/status/reconfiguring.h"
 #include "operator/controller/status/suspended.h"
+#include "operator/controller/status/telemetry/progress.h"
+#include "operator/controller/status/telemetry/row_places.h"
+#include "operator/controller/status/telemetry/usage.h"
 #include "operator/controller/status/tuning_status.h"
-#include "operator/controller/status/usage.h"
 #include "proto/metric_name.h"
 #include "proto/pod_number.h"
 #include "proto/sync_mode.h"
@@ -295,6 +296,7 @@ TrainingJobStatus BuildStatus(const Observed& observed, const ServersView& serve
   if (!verdict) {
     status.servers.usage = UsageOf(observed, RoleName::kServer, now);
     status.workers.usage = UsageOf(observed, RoleName::kWorker, now);
+    status.rows = RowPlacesOf(observed, now);
   }
   std::erase_if(status.conditions,
                 [](const auto& c) { return c.type == api::kFailed; });  // of a manifest since repaired

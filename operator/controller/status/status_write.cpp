@@ -16,6 +16,7 @@ kube::Json Facts(TrainingJobStatus status) {
   status.metrics.clear();
   status.servers.usage.reset();
   status.workers.usage.reset();
+  status.rows.reset();
   kube::Json facts = api::ToJson(status);
   facts["progress shown"] = shown;
   return facts;

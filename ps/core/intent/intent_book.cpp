@@ -37,29 +37,35 @@ const IntentBook::Reached& IntentBook::Advance(uint64_t clock, uint64_t until) {
 
 void IntentBook::Forget(uint64_t clock) {
   while (!reached_.empty() && reached_.begin()->first <= clock) {
-    for (const Use& use : reached_.begin()->second) {
-      const TableKey row{TableId(use.table), use.key};
+    const std::vector<Use>& uses = reached_.begin()->second;
+    for (size_t i = 0; i < uses.size(); ++i) {
+      BringNear(uses, i + kNear);
+      const Use& use = uses[i];
+      const TableKey row = RowOf(use);
       Row& known = *rows_.Find(row);
       Count(use, -1, known.touches);
       if (--known.uses > 0) continue;
       rows_.Erase(row);
       changed_.ended.push_back(row);
     }
-    uses_ -= reached_.begin()->second.size();
+    uses_ -= uses.size();
     reached_.erase(reached_.begin());
   }
 }
 
 void IntentBook::TakeFirst(uint64_t clock) {
   const auto first = ahead_.extract(ahead_.begin());
-  for (const Use& use : first.mapped()) {
+  const std::vector<Use>& uses = first.mapped();
+  for (size_t i = 0; i < uses.size(); ++i) {
+    BringNear(uses, i + kNear);
+    const Use& use = uses[i];
     const uint64_t end = first.key() + use.steps;
     if (end <= clock) {
       --uses_;
       continue;
     }
     reached_[end].push_back(use);
-    const TableKey row{TableId(use.table), use.key};
+    const TableKey row = RowOf(use);
     Row& known = rows_[row];
     if (known.uses++ == 0) {
       changed_.came.push_back(row);

@@ -1,7 +1,11 @@
-// Where the rows were that a worker's program asked for, and what its announcements were worth. Counts; a value.
+// Where the rows were that a worker's program asked for, what its announcements were worth, and what copies have cost.
+// Values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+
+#include "base/time_source.h"
 
 namespace attune::ps {
 
@@ -24,6 +28,14 @@ struct RowAccesses {
     refused += other.refused;
     return *this;
   }
+};
+
+// What has been done about copies of rows at a worker, and how many there are.
+struct CopyCounts {
+  uint64_t copies = 0;           // now
+  uint64_t flushed_bytes = 0;    // of folds that were sent
+  uint64_t refreshed_bytes = 0;  // of rows that came: copies, and what others have changed in them
+  Duration oldest_read{};        // age of a copy that the program has read, at most
 };
 
 }  // namespace attune::ps

@@ -199,6 +199,7 @@ class WorkerSession final : public Session {
                const RowCounts counts = runtime->TakeCounts();
                Fill(counts.staleness, &worker);
                Fill(counts.accesses, &worker);
+               Fill(counts.copies, &worker);
                worker.set_coordinator_silent_seconds(std::max(0.0, Seconds(runtime->CoordinatorSilence(now))));
                return report;
              },

@@ -40,6 +40,14 @@ void Fill(const RowAccesses& from, v1::WorkerWindow* to) {
   rows.set_refused(from.refused);
 }
 
+void Fill(const CopyCounts& from, v1::WorkerWindow* to) {
+  v1::RowCopies& copies = *to->mutable_copies();
+  copies.set_rows(from.copies);
+  copies.set_flushed_bytes(from.flushed_bytes);
+  copies.set_refreshed_bytes(from.refreshed_bytes);
+  copies.set_oldest_read_seconds(Seconds(from.oldest_read));
+}
+
 void Fill(const Staleness& from, v1::WorkerWindow* to) {
   if (from.pushes == 0) return;
   to->set_staleness_mean(static_cast<double>(from.sum) / static_cast<double>(from.pushes));

@@ -12,5 +12,6 @@ namespace attune::ps {
 void Fill(const WorkerWindowSummary& from, v1::WorkerWindow* to);
 void Fill(const Staleness& from, v1::WorkerWindow* to);
 void Fill(const RowAccesses& from, v1::WorkerWindow* to);
+void Fill(const CopyCounts& from, v1::WorkerWindow* to);
 
 }  // namespace attune::ps

@@ -169,6 +169,10 @@ bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span
   const uint64_t floor_needed = at.mode.FloorNeeded(at.step);
   RowAccesses here;
   for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kNear < keys.size()) {
+      replicas_.BringNear({table, keys[i + kNear]});
+      prefetched_.BringNear({table, keys[i + kNear]});
+    }
     const TableKey row{table, keys[i]};
     const std::span<float> to = rows.subspan(i * dim, dim);
     std::span<const float> values;
@@ -205,8 +209,9 @@ void WorkerFetches::LostCopies(std::span<const TableKey> rows) {
 
 void WorkerFetches::PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at) {
   if (prefetched_.empty() || options_.mutations.fetched_row_after_push) return;
-  for (const Key key : keys) {
-    if (prefetched_.Drop({table, key})) announced_.Lost({table, key}, at);
+  for (size_t i = 0; i < keys.size(); ++i) {
+    if (i + kNear < keys.size()) prefetched_.BringNear({table, keys[i + kNear]});
+    if (prefetched_.Drop({table, keys[i]})) announced_.Lost({table, keys[i]}, at);
   }
 }
 

@@ -106,8 +106,8 @@ void WorkerReplicas::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOut
 
 // A program that reads a row which it has not announced, at the end of its training for instance, expects what is
 // there when it asks.
-Duration WorkerReplicas::AgeMaxOf(TableKey row, const StepPoint& at) const {
-  const bool is_announced = announced_.TouchesOf(row).end > at.clock;
+Duration WorkerReplicas::AgeMaxOf(TableKey row, const Row& known, const StepPoint& at) const {
+  const bool is_announced = known.announced_until > at.clock || announced_.TouchesOf(row).end > at.clock;
   if (!is_announced && !options_.mutations.unannounced_row_may_be_old) return Duration::zero();
   return announced_.AgeMaxOf(row.table).value_or(Duration::zero());
 }
@@ -126,11 +126,13 @@ WorkerReplicas::Found WorkerReplicas::Read(TableKey row, const StepPoint& at, Mo
   if (known == nullptr) return Found::kNone;
   if (!known->has_copy()) return known->is_asked_for ? Found::kAsked : Found::kNone;
   const auto home = homes_.find(HomeOf(row.key));
-  if (home == homes_.end() || !MayRead(home->second, *known, AgeMaxOf(row, at), at.mode.FloorNeeded(at.step), now)) {
+  if (home == homes_.end() ||
+      !MayRead(home->second, *known, AgeMaxOf(row, *known, at), at.mode.FloorNeeded(at.step), now)) {
     return Found::kNotYet;
   }
   values = tables_.at(row.table).ValuesAt(known->place);
   yield_.Served();
+  counts_.oldest_read = std::max(counts_.oldest_read, now - *home->second.confirmed_at);
   return Found::kHere;
 }
 
@@ -144,7 +146,7 @@ void WorkerReplicas::Wait(TableKey row, CallId call, uint32_t place, const StepP
                           .row = row,
                           .floor_needed = at.mode.FloorNeeded(at.step),
                           .since = now,
-                          .age_max = AgeMaxOf(row, at)});
+                          .age_max = AgeMaxOf(row, *rows_.Find(row), at)});
   if (home.is_in_flight) return;  // the end of that round says whether another one is needed
   home.is_wanted = true;
   TryRound(to, home, home.pace.next(), now, out);
@@ -249,6 +251,7 @@ void WorkerReplicas::SendFolds(NodeId to, Home& home, MonotonicTime now, WorkerO
       folds.counts.push_back(copies.TakeFold(known.place, std::span(changes).subspan(i * floats, floats)));
     }
     home.pace.Carried(open.keys.size(), floats * sizeof(float));
+    counts_.flushed_bytes += changes.size() * sizeof(float);
     folds.keys = std::move(open.keys);
     folds.changes = std::move(changes);
     pushes_.PushFolds(open.reserved, to, std::move(folds), now, out);
@@ -326,6 +329,7 @@ void WorkerReplicas::TakeRows(NodeId from, Home& home, const RoundReply& reply, 
     return;
   }
   home.pace.Carried(reply.keys.size(), floats * sizeof(float));
+  counts_.refreshed_bytes += reply.rows.size() * sizeof(float);
   for (size_t i = 0; i < reply.keys.size(); ++i) {
     const TableKey row{reply.table, reply.keys[i]};
     if (HomeOf(row.key) != from) continue;
@@ -373,6 +377,12 @@ void WorkerReplicas::Drop(TableKey row) {
   copies.Remove(std::exchange(known->place, Row::kNone));
   bytes_ -= copies.row_bytes();
   if (!known->is_announced && !known->is_queued) rows_.Erase(row);
+}
+
+CopyCounts WorkerReplicas::TakeCounts() {
+  CopyCounts counts = std::exchange(counts_, {});
+  for (const auto& [table, copies] : tables_) counts.copies += copies.size();
+  return counts;
 }
 
 void WorkerReplicas::GiveUp(MonotonicTime now, WorkerOutputs& out) {

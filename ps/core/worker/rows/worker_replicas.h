@@ -21,6 +21,7 @@
 #include "ps/core/intent/announced_rows.h"
 #include "ps/core/intent/copy_yield.h"
 #include "ps/core/intent/round_pace.h"
+#include "ps/core/intent/row_accesses.h"
 #include "ps/core/intent/step_point.h"
 #include "ps/core/keys/key_map.h"
 #include "ps/core/membership/cluster_view.h"
@@ -62,6 +63,8 @@ class WorkerReplicas {
   // For a row that is asked for, or not yet to be read: its values go to this place of the call once it is, from the
   // copy or from elsewhere.
   void Wait(TableKey row, CallId call, uint32_t place, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
+  // See KeyMap::BringNear.
+  void BringNear(TableKey row) const { rows_.BringNear(row); }
   // Some of these rows have copies; all have.
   bool HasAny(TableId table, std::span<const Key> keys) const {
     return has_copies() && std::ranges::any_of(keys, [&](Key key) { return HasCopy({table, key}); });
@@ -74,10 +77,14 @@ class WorkerReplicas {
   bool Refuses(TableId table, std::span<const float> gradients) const;
   // The program pushes to this row in another way, or has read it elsewhere.
   void UsedElsewhere(TableKey row) {
+    if (Row* const known = rows_.Find(row); known != nullptr) known->UsedElsewhere(rounds_);
+  }
+  // It pushes to this row. True: there is a copy to push to. Otherwise the row is used elsewhere.
+  bool IsPushedHere(TableKey row) {
     Row* const known = rows_.Find(row);
-    if (known == nullptr) return;
-    known->was_used = true;
-    known->fresh_from = rounds_ + 1;
+    if (known == nullptr || known->has_copy()) return known != nullptr;
+    known->UsedElsewhere(rounds_);
+    return false;
   }
 
   // --- rounds
@@ -97,6 +104,8 @@ class WorkerReplicas {
   void Hurry(MonotonicTime now, WorkerOutputs& out);
 
   bool has_copies() const { return bytes_ > 0; }
+  // What was done since the last call.
+  CopyCounts TakeCounts();
 
  private:
   struct Row {
@@ -109,6 +118,10 @@ class WorkerReplicas {
     uint64_t announced_until = 0;  // step
     uint64_t fresh_from = 0;       // what was read elsewhere may be newer than a copy before this round
     bool has_copy() const { return place != kNone; }
+    void UsedElsewhere(uint64_t rounds) {
+      was_used = true;
+      fresh_from = rounds + 1;
+    }
   };
   struct Open {  // what was pushed to copies since the last round
     TableId table;
@@ -144,7 +157,7 @@ class WorkerReplicas {
   NodeId HomeOf(Key key) const { return cluster_.map().HomeOf(key); }
   HeldRows& CopiesOf(TableId table);
   // How old a copy may be that is read in this step: rows that are not announced are read as they are.
-  Duration AgeMaxOf(TableKey row, const StepPoint& at) const;
+  Duration AgeMaxOf(TableKey row, const Row& known, const StepPoint& at) const;
   // For a read that has begun at `since`.
   bool MayRead(const Home& home, const Row& row, Duration age_max, uint64_t floor_needed, MonotonicTime since) const;
   bool IsUrgent(const Home& home) const;
@@ -176,6 +189,7 @@ class WorkerReplicas {
   std::map<NodeId, Home> homes_;
   uint64_t rounds_ = 0;  // with all homes: an answer that is late fits no other round
   size_t bytes_ = 0;     // of copies
+  CopyCounts counts_;    // but for the copies themselves
 };
 
 }  // namespace attune::ps

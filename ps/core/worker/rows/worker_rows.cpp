@@ -47,15 +47,12 @@ void WorkerRows::On(PushCall call, const StepPoint& at, MonotonicTime now, Worke
     out.completions.push_back({.call = call.call, .status = std::move(status), .result = {}});
     return;
   }
-  if (replicas_.has_copies()) PushToCopies(call, at);
+  if (!replicas_.empty()) PushToCopies(call, at);
   if (call.keys.empty()) {
     out.completions.push_back({.call = call.call, .status = {}, .result = {}});
     return;
   }
   fetches_.PushedTo(call.table, call.keys.view(), at);
-  if (!replicas_.empty()) {
-    for (const Key key : call.keys) replicas_.UsedElsewhere({call.table, key});
-  }
   pushes_.Push(std::move(call), at.step, now, out);
 }
 
@@ -64,17 +61,24 @@ void WorkerRows::PushToCopies(PushCall& call, const StepPoint& at) {
   const size_t dim = call.gradients.size() / call.keys.size();
   std::vector<Key> keys, others;
   std::vector<float> gradients, other_gradients;
+  gradients.reserve(call.gradients.size());
+  other_gradients.reserve(call.gradients.size());
   for (size_t i = 0; i < call.keys.size(); ++i) {
-    const bool has_copy = replicas_.HasCopy({call.table, call.keys[i]});
+    if (i + kNear < call.keys.size()) replicas_.BringNear({call.table, call.keys[i + kNear]});
+    const bool is_here = replicas_.IsPushedHere({call.table, call.keys[i]});
     const std::span<const float> gradient = call.gradients.view().subspan(i * dim, dim);
-    (has_copy ? keys : others).push_back(call.keys[i]);
-    std::vector<float>& to = has_copy ? gradients : other_gradients;
+    (is_here ? keys : others).push_back(call.keys[i]);
+    std::vector<float>& to = is_here ? gradients : other_gradients;
     to.insert(to.end(), gradient.begin(), gradient.end());
   }
   if (keys.empty() || replicas_.Refuses(call.table, call.gradients.view())) return;
-  const UniqueKeys::Gradients sums =
-      unique_.Sum({.keys = std::move(keys), .values = std::move(gradients)}, static_cast<uint32_t>(dim));
-  replicas_.Push(call.table, sums.keys.view(), sums.values.view(), at.step);
+  if (unique_.AreUnique(keys)) {
+    replicas_.Push(call.table, keys, gradients, at.step);
+  } else {
+    const UniqueKeys::Gradients sums =
+        unique_.Sum({.keys = std::move(keys), .values = std::move(gradients)}, static_cast<uint32_t>(dim));
+    replicas_.Push(call.table, sums.keys.view(), sums.values.view(), at.step);
+  }
   call.keys = std::move(others);
   call.gradients = std::move(other_gradients);
 }
@@ -218,7 +222,9 @@ void WorkerRows::DescribeIn(Heartbeat& heartbeat) const {
 }
 
 RowCounts WorkerRows::TakeCounts() {
-  RowCounts counts{.staleness = routes_.hints().TakeStaleness(), .accesses = pulls_.TakeAccesses()};
+  RowCounts counts{.staleness = routes_.hints().TakeStaleness(),
+                   .accesses = pulls_.TakeAccesses(),
+                   .copies = replicas_.TakeCounts()};
   counts.accesses += fetches_.TakeAccesses();
   return counts;
 }

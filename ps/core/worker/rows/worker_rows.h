@@ -41,6 +41,7 @@ namespace attune::ps {
 struct RowCounts {
   Staleness staleness;   // of pushes to other nodes: of one row of a message, whose version at the last pull is known
   RowAccesses accesses;  // of rows that the program has pulled
+  CopyCounts copies;
 };
 
 class WorkerRows {

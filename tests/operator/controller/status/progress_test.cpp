@@ -1,5 +1,5 @@
 // The remaining time that a status shows, from the history of a job's progress.
-#include "operator/controller/status/progress.h"
+#include "operator/controller/status/telemetry/progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What the status says of CPU and memory that pods use.
-#include "operator/controller/status/usage.h"
+#include "operator/controller/status/telemetry/usage.h"
 
 #include <gtest/gtest.h>
 

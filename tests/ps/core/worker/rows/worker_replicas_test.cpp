@@ -32,6 +32,25 @@ TEST_F(WorkerReplicasTest, ACopyThatComesIsReadAndPushedToAtOnce) {
   EXPECT_EQ(rows_.TakeCounts().accesses.replicated, 2U);
 }
 
+TEST_F(WorkerReplicasTest, CopiesWhatTheyCostAndTheOldestReadAreCounted) {
+  GiveCopies({{.key = first_, .value = 10}, {.key = KeyAt(kFirstServer, 1), .value = 20}});
+  CopyCounts counts = rows_.TakeCounts().copies;
+  EXPECT_EQ(counts.copies, 2U);
+  EXPECT_EQ(counts.refreshed_bytes, 2 * sizeof(float));
+  EXPECT_EQ(counts.flushed_bytes, 0U);
+  EXPECT_EQ(counts.oldest_read, Duration::zero()) << "none was read";
+  now_ += milliseconds(20);
+  EXPECT_EQ(ReadHere(first_), 10);
+  EXPECT_TRUE(PushHere({first_}, {1}));
+  Flush();
+  EXPECT_EQ(Pushes().size(), 1U);
+  counts = rows_.TakeCounts().copies;
+  EXPECT_EQ(counts.copies, 2U);
+  EXPECT_EQ(counts.refreshed_bytes, 0U) << "counted once";
+  EXPECT_EQ(counts.flushed_bytes, sizeof(float));
+  EXPECT_GE(counts.oldest_read, milliseconds(20));
+}
+
 TEST_F(WorkerReplicasTest, APullThatIsNotDoneAtOnceTakesWhatHasCopiesAndAsksForTheRest) {
   GiveCopies({{.key = first_, .value = 10}});
   Pull({second_, first_});

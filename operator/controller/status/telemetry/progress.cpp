@@ -1,4 +1,4 @@
-#include "operator/controller/status/progress.h"
+#include "operator/controller/status/telemetry/progress.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "operator/controller/status/usage.h"
+#include "operator/controller/status/telemetry/usage.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,44 @@
+#include "cli/display/job/row_text.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "operator/api/format.h"
+
+namespace attune::cli {
+namespace {
+
+std::string Tenths(double share) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
+  return text.data();
+}
+
+}  // namespace
+
+std::string PlacesText(const api::RowPlaces& places) {
+  std::string here;
+  const auto add = [](std::string& list, double share, const char* what) {
+    if (share > 0) list += (list.empty() ? "" : ", ") + Tenths(share) + what;
+  };
+  add(here, places.replicated, " copies");
+  add(here, places.owned, " owned");
+  add(here, places.fetched, " fetched ahead");
+  std::string text = Tenths(places.here()) + " of " + api::FormatCount(places.per_second) + "/s here";
+  if (!here.empty()) text += " (" + here + ")";
+  add(text, places.waited, " waited for");
+  add(text, places.remote, " remote");
+  if (places.late > 0) text += "; " + Tenths(places.late) + " announced late";
+  return text;
+}
+
+std::string CopiesText(const api::RowPlaces& places) {
+  if (places.copies == 0) return "";
+  return api::FormatCount(static_cast<double>(places.copies)) + ", oldest read " +
+         std::to_string(std::lround(1000 * places.oldest_read_seconds)) + " ms; flushed " +
+         api::FormatBytes(places.flushed_bytes_per_second) + "/s, refreshed " +
+         api::FormatBytes(places.refreshed_bytes_per_second) + "/s";
+}
+
+}  // namespace attune::cli

@@ -1,0 +1,26 @@
+// Where workers found the rows that their programs asked for, of late (docs/worker.md#rows-of-the-next-steps). Values.
+#pragma once
+
+#include <cstdint>
+
+namespace attune::api {
+
+struct RowPlaces {
+  double per_second = 0;  // rows asked for, of all workers
+  // Shares of them, in thousandths.
+  double replicated = 0;  // with a copy at the worker
+  double owned = 0;       // by the worker
+  double fetched = 0;     // ahead, and there
+  double waited = 0;      // fetched ahead, and still on the way
+  double remote = 0;      // asked for when they were needed
+  // Rows announced for a step that had begun, for each row asked for; likewise in thousandths.
+  double late = 0;
+  uint64_t copies = 0;             // at all workers
+  double oldest_read_seconds = 0;  // the greatest age of a copy that was read
+  uint64_t flushed_bytes_per_second = 0, refreshed_bytes_per_second = 0;
+
+  double here() const { return replicated + owned + fetched; }
+  friend bool operator==(const RowPlaces&, const RowPlaces&) = default;
+};
+
+}  // namespace attune::api
