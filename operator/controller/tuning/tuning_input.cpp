@@ -168,32 +168,46 @@ void AddMetric(const v1::JobWindow& window, TuningInput& input) {
   }
 }
 
-// The limit of CPU that the spec asks for; nothing where it gives the tuner no range, or pods have no limit.
-std::optional<int32_t> CpuOf(const api::TrainingJob& job, RoleName role, const std::vector<const ObservedPod*>& pods) {
+// The limit of CPU that the spec asks for; nothing where it gives the tuner no range, or pods none.
+std::optional<int32_t> CpuOf(const api::TrainingJob& job, RoleName role) {
   const api::AmountPolicy& policy = CpuPolicyOf(job, role);
   if (!RoleOf(job, role).resources.cpu.max && !policy.max && !policy.pinned) return std::nullopt;
   const ResourceFigures stated = StatedFigures(job, role).cpu;
-  // A resize adds no limit to a pod that was made without one.
-  const bool limited = std::ranges::all_of(
-      pods, [](const ObservedPod* pod) { return pod == nullptr || pod->resize.asked.cpu.limit.has_value(); });
-  if (!limited || (stated.any() && !stated.limit)) return std::nullopt;
+  if (stated.any() && !stated.limit) return std::nullopt;
   const std::optional<int64_t> target = TargetsOf(job, role).cpu;
   const std::optional<int64_t> limit = target ? target : stated.limit;
   return limit ? std::optional<int32_t>(ToInt(*limit)) : std::nullopt;
 }
 
-void AddCpuKnobs(const Observed& observed, const ServersView& servers, const WorkersView& workers, TuningInput& input) {
-  if (BlockedForAllPods(observed) != nullptr) return;
-  const auto add = [&](RoleName role, const std::vector<const ObservedPod*>& pods,
-                       std::optional<int32_t> JobSetting::*cpu) {
-    input.wanted.*cpu = CpuOf(observed.job, role, pods);
+void AddCpuKnobs(const api::TrainingJob& job, TuningInput& input) {
+  const auto add = [&](RoleName role, std::optional<int32_t> JobSetting::*cpu) {
+    input.wanted.*cpu = CpuOf(job, role);
     if (!(input.wanted.*cpu)) return;
-    const api::ResourceTarget& limits = RoleOf(observed.job, role).resources.cpu;
+    const api::ResourceTarget& limits = RoleOf(job, role).resources.cpu;
     if (limits.min) input.low.*cpu = ToInt(*limits.min);
     if (limits.max) input.high.*cpu = ToInt(*limits.max);
   };
-  add(RoleName::kWorker, workers.by_index, &JobSetting::worker_millicores);
-  add(RoleName::kServer, servers.by_index, &JobSetting::server_millicores);
+  add(RoleName::kWorker, &JobSetting::worker_millicores);
+  add(RoleName::kServer, &JobSetting::server_millicores);
+}
+
+// A resize adds no limit to a pod that was made without one.
+bool AreLimited(const std::vector<const ObservedPod*>& pods) {
+  return std::ranges::all_of(
+      pods, [](const ObservedPod* pod) { return pod == nullptr || pod->resize.asked.cpu.limit.has_value(); });
+}
+
+// What cannot be resized in this job is no knob of it.
+void DropCpuKnobs(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                  TuningInput& input) {
+  const bool blocked = BlockedForAllPods(observed) != nullptr;
+  const auto drop = [&](std::optional<int32_t> JobSetting::*cpu) {
+    (input.wanted.*cpu).reset();
+    (input.low.*cpu).reset();
+    (input.high.*cpu).reset();
+  };
+  if (blocked || !AreLimited(workers.by_index)) drop(&JobSetting::worker_millicores);
+  if (blocked || !AreLimited(servers.by_index)) drop(&JobSetting::server_millicores);
 }
 
 // No pod is still on the way to the limit that it is to have. A cluster that reports no figures in force has resized no
@@ -258,30 +272,37 @@ bool IsTuned(const Observed& observed) {
          api::IsManagedHere(job) && !HasEnded(job.status);
 }
 
-TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers, const WorkersView& workers, Now now) {
-  const api::TrainingJob& job = observed.job;
+TuningInput InputOfSpec(const api::TrainingJob& job) {
   TuningInput input;
-  input.time = Seconds(now.monotonic.time_since_epoch());
-  if (const auto started = ParseRfc3339(job.status.start_time)) input.age = Seconds(now.wall - *started);
   input.generation = job.generation;
   input.policy = job.spec.tuning;
-  if (observed.policy) input.rules = *observed.policy;
-  input.room = observed.room;
   input.goal = job.spec.goal;
   input.mode = api::FromManifest(job.spec.synchronization);
-  const Threads threads = ThreadsOf(observed, now);
-  input.threads_max = threads.most;
   input.wanted = {.servers = job.spec.servers.replicas,
                   .workers = job.spec.workers.replicas,
                   .threads = job.spec.worker_threads,
                   .slack = tuner::SlackOf(input.mode)};
-  if (!input.wanted.threads && threads.used > 0) input.wanted.threads = threads.used;
   input.low = {.servers = job.spec.servers.min, .workers = job.spec.workers.min};
   input.high = {.servers = job.spec.servers.max, .workers = job.spec.workers.max};
-  input.switches_modes = job.status.abilities && job.status.abilities->synchronization_modes;
   input.backups = job.spec.backups;
+  AddCpuKnobs(job, input);
+  input.signature = SignatureOf(job);
+  return input;
+}
+
+TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers, const WorkersView& workers, Now now) {
+  const api::TrainingJob& job = observed.job;
+  TuningInput input = InputOfSpec(job);
+  DropCpuKnobs(observed, servers, workers, input);
+  input.time = Seconds(now.monotonic.time_since_epoch());
+  if (const auto started = ParseRfc3339(job.status.start_time)) input.age = Seconds(now.wall - *started);
+  if (observed.policy) input.rules = *observed.policy;
+  input.room = observed.room;
+  const Threads threads = ThreadsOf(observed, now);
+  input.threads_max = threads.most;
+  if (!input.wanted.threads && threads.used > 0) input.wanted.threads = threads.used;
+  input.switches_modes = job.status.abilities && job.status.abilities->synchronization_modes;
   input.elastic_servers = servers.elastic;
-  AddCpuKnobs(observed, servers, workers, input);
   input.server_pod = SizeOf(servers.by_index);
   input.worker_pod = SizeOf(workers.by_index);
   // Where the spec says how workers are to be placed, a move away from that would be taken back.
@@ -308,7 +329,6 @@ TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers
   input.loss_sum = observed.sample.loss_sum;
   input.loss_weight = observed.sample.loss_weight;
   input.failures = servers.failures + workers.failures;
-  input.signature = SignatureOf(job);
   input.seed = std::hash<std::string>{}(job.uid) % 1'000'000 + 1;
   AddPods(observed, now, input);
   AddMemory(observed, now, input);

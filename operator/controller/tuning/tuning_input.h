@@ -8,6 +8,8 @@
 
 namespace attune::controller {
 
+// What the spec alone says: bounds, goal, and the setting that is wanted. The rest of the values are defaults.
+TuningInput InputOfSpec(const api::TrainingJob& job);
 TuningInput MakeTuningInput(const Observed& observed, const ServersView& servers, const WorkersView& workers, Now now);
 
 // The job is one the tuner looks at: its mode is not Off, its manifest is right, it has not ended.
