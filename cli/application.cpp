@@ -22,6 +22,7 @@ struct Dispatch {
   int operator()(const RunsArguments& arguments) const { return Runs(arguments); }
   int operator()(const InitArguments& arguments) const { return Init(arguments); }
   int operator()(const ValidateArguments& arguments) const { return Validate(arguments); }
+  int operator()(const SimulateArguments& arguments) const { return Simulate(arguments); }
   int operator()(const GetArguments& arguments) const { return Get(arguments, target); }
   int operator()(const TopArguments& arguments) const { return Top(arguments, target); }
   int operator()(const DescribeArguments& arguments) const { return Describe(arguments, target); }

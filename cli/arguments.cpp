@@ -55,7 +55,8 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (values.follow && (values.run.detach || values.resume.with.detach))
     throw CLI::ValidationError("--follow and --detach exclude each other");
   values.run.json = values.resume.with.json = values.runs.json = values.validate.json = values.inspect.json =
-      values.top.json = values.doctor.json = values.export_.json = values.explain.json = values.output == "json";
+      values.top.json = values.doctor.json = values.export_.json = values.explain.json = values.simulate.json =
+          values.output == "json";
   SortWords(values);
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
@@ -63,6 +64,7 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (name == "runs") arguments.command = values.runs;
   if (name == "init") arguments.command = values.init;
   if (name == "validate") arguments.command = values.validate;
+  if (name == "simulate") arguments.command = values.simulate;
   if (name == "get") arguments.command = values.get;
   if (name == "top") arguments.command = values.top;
   if (name == "describe") arguments.command = values.describe;

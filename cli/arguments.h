@@ -60,6 +60,17 @@ struct ValidateArguments {
   std::vector<std::string> files;
   bool json = false;
 };
+// Figures of a model; those that are absent have a default, or come from an earlier run.
+struct SimulateArguments {
+  std::string file;
+  std::string job;   // of a file with several
+  std::string from;  // name or directory of a run; "": none
+  std::string tune;  // mode of the tuner; "": as the manifest says
+  std::optional<double> samples_per_second, samples_per_step, memory_bound, server_share, link_share, noise,
+      machine_cores, staleness_cost, pod_start;
+  std::optional<uint64_t> epochs, samples, threads, seed;
+  bool json = false;
+};
 struct GetArguments {
   std::string job;  // "": all
   bool all_namespaces = false;
@@ -161,11 +172,11 @@ struct CompletionArguments {
 
 // In all of them a job that is not named, "", is the only one there is (cli/connection.h).
 using Command =
-    std::variant<RunArguments, ResumeArguments, RunsArguments, InitArguments, ValidateArguments, GetArguments,
-                 TopArguments, DescribeArguments, ReportArguments, ExplainArguments, PolicyArguments, LogsArguments,
-                 ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, MoveArguments, SuspendArguments,
-                 PlaceArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments, DoctorArguments,
-                 VersionArguments, CompletionArguments>;
+    std::variant<RunArguments, ResumeArguments, RunsArguments, InitArguments, ValidateArguments, SimulateArguments,
+                 GetArguments, TopArguments, DescribeArguments, ReportArguments, ExplainArguments, PolicyArguments,
+                 LogsArguments, ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, MoveArguments,
+                 SuspendArguments, PlaceArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments,
+                 DoctorArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

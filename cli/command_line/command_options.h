@@ -10,7 +10,7 @@ class App;
 namespace attune::cli {
 
 // `values` outlives `app`.
-void AddRunning(CLI::App& app, TypedValues& values);   // init, run, resume, validate
+void AddRunning(CLI::App& app, TypedValues& values);   // init, run, resume, validate, simulate
 void AddLooking(CLI::App& app, TypedValues& values);   // get, top, describe, report, runs, explain, policy, logs
 void AddSteering(CLI::App& app, TypedValues& values);  // scale, sync, tune, checkpoint, move, spread, pack, suspend,
                                                        // restart, stop

@@ -44,6 +44,8 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"apply
                                                                          {"health", "doctor"},
                                                                          {"preflight", "doctor"},
                                                                          {"lint", "validate"},
+                                                                         {"predict", "simulate"},
+                                                                         {"dry-run", "simulate"},
                                                                          {"pin", "tune pin"},
                                                                          {"policies", "policy list"},
                                                                          {"tp", "policy list"},

@@ -114,6 +114,68 @@ void AddValidate(CLI::App& app, TypedValues& values) {
   AddJsonOutput(*validate, values, "json: one object per line, for programs");
 }
 
+// Whose ranges are looked after where the model is made (cli/simulation/).
+void AddModelFigures(CLI::App& command, SimulateArguments& arguments) {
+  const auto add = [&](const char* name, std::optional<double>& figure, const char* unit, const char* description) {
+    command.add_option(name, figure, description)->type_name(unit);
+  };
+  add("--samples-per-second", arguments.samples_per_second, "RATE",
+      "That one core of a worker computes (default 10000)");
+  add("--samples-per-step", arguments.samples_per_step, "N", "Of one worker (default 1000)");
+  add("--memory-bound", arguments.memory_bound, "SHARE",
+      "Of the computing that waits for memory, so that more cores\nof a worker make it no faster (default 0.2)");
+  add("--server-share", arguments.server_share, "SHARE",
+      "Time of the servers for a step, against its computing on\none core (default 0.2)");
+  add("--link-share", arguments.link_share, "SHARE", "Time of its messages, likewise (default 0.05)");
+  add("--noise", arguments.noise, "SHARE", "By which the speed varies from one window to the next\n(default 0.04)");
+  add("--staleness-cost", arguments.staleness_cost, "C",
+      "Where the goal is a loss or a metric: an update is worth\n1 / (1 + C z), made from rows that z others have "
+      "changed\n(default 0.005)");
+  add("--machine-cores", arguments.machine_cores, "CORES",
+      "That all pods share (default: each has what it wants, as\non a large cluster)");
+  add("--pod-start", arguments.pod_start, "SECONDS", "Until a new pod takes part (default 10)");
+}
+
+void AddSimulate(CLI::App& app, TypedValues& values) {
+  constexpr int64_t kThreadsMax = 256;
+  SimulateArguments& arguments = values.simulate;
+  CLI::App* simulate = AddCommand(
+      app, "simulate", "Show what the tuner would do with a job, on a model of it",
+      "Nothing is started: the tuner that works on running jobs is shown a model of this one, in simulated time. It\n"
+      "answers whether tuning is worth it, which knobs matter, and how long the search takes. The model is a\n"
+      "simple one, which the first lines state: figures that you know make it better, and --from takes the speed\n"
+      "from an earlier run. Policies and quotas of a cluster are left out.\n\n"
+      "  attune simulate job.yaml --tune auto\n"
+      "  attune simulate job.yaml --samples-per-second 25000 --samples 2000000 --machine-cores 16\n"
+      "  attune simulate job.yaml --from word2vec-1 --seed 7\n");
+  simulate->add_option("FILE", arguments.file, "Manifest (YAML) with a TrainingJob; -: standard input")->required();
+  simulate->add_option("--job", arguments.job, "Which one, of a manifest with several jobs")->type_name("NAME");
+  simulate
+      ->add_option("--from", arguments.from,
+                   "Speed, samples and cores as this run of the job has\nrecorded them; its name or directory")
+      ->type_name("RUN");
+  simulate
+      ->add_option("--tune", arguments.tune,
+                   "What the tuner may do: recommend, initial, inplaceonly\nor auto (default: as the manifest says)")
+      ->type_name("MODE");
+  simulate->add_option("--epochs", arguments.epochs, "That the goal takes (default: as the manifest says, else 10)")
+      ->type_name("N")
+      ->check(WholeNumber(1));
+  simulate->add_option("--samples", arguments.samples, "Of one epoch (default: as the manifest says, else\n1000000)")
+      ->type_name("N")
+      ->check(WholeNumber(1));
+  simulate
+      ->add_option("--threads", arguments.threads,
+                   "That the worker's program offers at most (default: as\nthe manifest says, else none are a knob)")
+      ->type_name("N")
+      ->check(WholeNumber(1, kThreadsMax));
+  AddModelFigures(*simulate, arguments);
+  simulate->add_option("--seed", arguments.seed, "Of all chance; the same one gives the same output\n(default: drawn)")
+      ->type_name("N")
+      ->check(WholeNumber(0));
+  AddJsonOutput(*simulate, values, "json: an object, for programs");
+}
+
 }  // namespace
 
 void AddRunning(CLI::App& app, TypedValues& values) {
@@ -121,6 +183,7 @@ void AddRunning(CLI::App& app, TypedValues& values) {
   AddRun(app, values);
   AddResume(app, values);
   AddValidate(app, values);
+  AddSimulate(app, values);
   GroupCommands(app, "To train");
 }
 

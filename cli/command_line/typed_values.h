@@ -15,6 +15,7 @@ struct TypedValues {
   RunsArguments runs;
   InitArguments init;
   ValidateArguments validate;
+  SimulateArguments simulate;
   GetArguments get;
   TopArguments top;
   DescribeArguments describe;

@@ -10,6 +10,7 @@ int Run(const RunArguments& arguments, const Target& target);
 int Resume(const ResumeArguments& arguments, const Target& target);
 int Runs(const RunsArguments& arguments);
 int Init(const InitArguments& arguments);
+int Simulate(const SimulateArguments& arguments);
 int Validate(const ValidateArguments& arguments);
 int Get(const GetArguments& arguments, const Target& target);
 int Top(const TopArguments& arguments, const Target& target);

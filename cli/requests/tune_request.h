@@ -13,6 +13,9 @@ inline constexpr char kTuneUsage[] =
     "write pause, resume, pin servers=N,workers=N,threads=N,slack=MODE,worker-cpu=CPU,server-cpu=CPU (any of them), "
     "unpin, or a mode: off, recommend, initial, inplaceonly, auto";
 
+// On one machine the tuner tries no more processes than its cores can keep apart, unless the manifest has a max.
+inline constexpr int32_t kServersPerCore = 2, kWorkersPerCore = 4;
+
 struct TuneRequest {
   kube::Json patch;    // merge patch of the job
   std::string answer;  // "the tuner leaves it as it is", for people

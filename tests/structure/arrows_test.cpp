@@ -180,6 +180,8 @@ const std::vector<Rule>& Rules() {
       {"cli/report/", {"operator/", "cli/display/", "cli/runs/"}},
       {"cli/policies/", {"base/", "operator/", "cli/display/", "cli/runs/"}},
       {"cli/requests/", {"base/", "operator/", "cli/display/", "cli/runs/"}},
+      {"cli/simulation/",
+       {"base/", "operator/", "cli/arguments.h", "cli/display/", "cli/requests/tune_request.h", "cli/runs/"}},
       {"cli/doctor/", {"base/", "proto/", "operator/", "cli/display/", "cli/runs/", "cli/process_limits.h"}},
       {"cli/top/", {"base/", "proto/", "operator/", "cli/"}},
       {"cli/launch/", {"base/", "operator/", "cli/"}},

@@ -24,7 +24,9 @@ _attune_words() {
     case "${COMP_WORDS[i]}" in
       --kubeconfig|--context|-n|--namespace|--instance|-o|--output|--tail|--timeout|--run-directory|--resume|--report|\
       --tune|--name|--tag|--keep|--limit-cores-per-pod|--format|--table|--to|--vocabulary|--checkpoint|--only|\
-      --interval|--image|--command|--servers|--workers|--epochs|--steps|--target-loss)
+      --interval|--image|--command|--servers|--workers|--epochs|--steps|--target-loss|--job|--from|\
+      --samples|--samples-per-second|--samples-per-step|--memory-bound|--server-share|--link-share|--noise|\
+      --staleness-cost|--machine-cores|--pod-start|--threads|--seed)
         i=$((i + 1)) ;;
       -*) ;;
       *) if [ -z "$command" ]; then command="${COMP_WORDS[i]}"
@@ -36,6 +38,7 @@ _attune_words() {
     *:--only) COMPREPLY=($(compgen -W "servers workers" -- "$cur")); return ;;
     *:--kubeconfig|*:--to|*:--vocabulary|*:--report|report:-o|report:--output|init:-o|init:--output)
       COMPREPLY=($(compgen -f -- "$cur")); return ;;
+    *:--from) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")); return ;;
     *:--run-directory|*:--resume) COMPREPLY=($(compgen -d -- "$cur")); return ;;
     *:--format) COMPREPLY=($(compgen -W "safetensors npz word2vec-text" -- "$cur")); return ;;
     *:--tune) COMPREPLY=($(compgen -W "off recommend initial inplaceonly auto" -- "$cur")); return ;;
@@ -44,7 +47,9 @@ _attune_words() {
     *:-o|*:--output) COMPREPLY=($(compgen -W "json" -- "$cur")); return ;;
     *:--context|*:-n|*:--namespace|*:--instance|*:--tail|*:--timeout|*:--name|*:--tag|*:--keep|*:--limit-cores-per-pod|\
     *:--table|*:--checkpoint|*:--interval|*:--image|*:--command|*:--servers|*:--workers|*:--epochs|\
-    *:--steps|*:--target-loss) COMPREPLY=(); return ;;
+    *:--steps|*:--target-loss|*:--job|*:--samples|*:--samples-per-second|*:--samples-per-step|*:--memory-bound|\
+    *:--server-share|*:--link-share|*:--noise|*:--staleness-cost|*:--machine-cores|*:--pod-start|*:--threads|\
+    *:--seed) COMPREPLY=(); return ;;
   esac
   if [ -z "$command" ]; then
     COMPREPLY=($(compgen -W "$_attune_commands $_attune_global" -- "$cur"))
@@ -56,7 +61,7 @@ _attune_words() {
   fi
   case "$command:$position" in
     export:0|inspect:0) COMPREPLY=($({ compgen -d -- "$cur"; compgen -W "$(_attune_looking)" -- "$cur"; } || true)) ;;
-    run:0|validate:*) COMPREPLY=($(compgen -f -- "$cur")) ;;
+    run:0|validate:*|simulate:0) COMPREPLY=($(compgen -f -- "$cur")) ;;
     logs:0) COMPREPLY=($(compgen -W "$(_attune_looking) server worker" -- "$cur")) ;;
     sync:0) COMPREPLY=($(compgen -W "$(_attune_jobs) async bsp ssp:" -- "$cur")) ;;
     get:0|top:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;

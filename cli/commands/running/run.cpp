@@ -95,7 +95,6 @@ Status AddResume(std::vector<kube::Json>& jobs, const std::string& directory, bo
   return OkStatus();
 }
 
-// On this machine the tuner tries no more processes than its cores can keep apart, unless the manifest says otherwise.
 Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on_cluster) {
   if (name.empty()) return OkStatus();
   const auto mode = ParseTuningMode(name);
@@ -103,7 +102,6 @@ Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on
     return Error(StatusCode::kInvalidArgument,
                  "--tune " + name + ": write off, recommend, initial, inplaceonly or auto");
   }
-  constexpr int32_t kPerCore = 4;
   const auto cores = static_cast<int32_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 64U));
   for (kube::Json& job : jobs) {
     kube::Json& tuning = job["spec"]["tuning"];
@@ -112,7 +110,7 @@ Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on
     for (const char* role : {"servers", "workers"}) {
       const int64_t replicas = kube::IntegerAt(job, {"spec", role, "replicas"}, 1);
       if (!tuning[role].contains("max"))
-        tuning[role]["max"] = std::max<int64_t>(replicas, kPerCore * cores / (*role == 's' ? 2 : 1));
+        tuning[role]["max"] = std::max<int64_t>(replicas, (*role == 's' ? kServersPerCore : kWorkersPerCore) * cores);
     }
     if (!tuning["threads"].contains("max")) tuning["threads"]["max"] = cores;
   }
