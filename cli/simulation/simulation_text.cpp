@@ -125,8 +125,8 @@ Judgment JudgmentOf(const SimulationPlan& plan, const SimulationResult& result) 
 std::string SummaryText(const SimulationPlan& plan, const SimulationResult& result) {
   if (result.recommended) return "";
   if (!result.tuned.reached || !result.untouched.reached) {
-    return "\nWhen the job ends the tuner has brought it to " + PercentText(result.tuned.fraction) +
-           " of its goal, the manifest's setting to " + PercentText(result.untouched.fraction) + ".\n";
+    return "\nWhen the job ends the tuner has brought it to " + api::FormatPercent(result.tuned.fraction) +
+           " of its goal, the manifest's setting to " + api::FormatPercent(result.untouched.fraction) + ".\n";
   }
   constexpr double kTelling = 0.01;
   const Judgment judgment = JudgmentOf(plan, result);
@@ -141,8 +141,8 @@ std::string SummaryText(const SimulationPlan& plan, const SimulationResult& resu
   }
   const double search = 1 - judgment.best / judgment.tuned;
   if (search > kTelling && !result.changes.empty())
-    text += ". Who knew the best setting from the start would reach it " + PercentText(search) + " " + judgment.less +
-            " still: that is what the search costs";
+    text += ".\nWho knew the best setting from the start would reach it " + PercentText(search) + " " + judgment.less +
+            " still: the search costs that";
   return text + ".\n";
 }
 
