@@ -146,8 +146,8 @@ void AddSimulate(CLI::App& app, TypedValues& values) {
       "simple one, which the first lines state: figures that you know make it better, and --from takes the speed\n"
       "from an earlier run. Policies and quotas of a cluster are left out.\n\n"
       "  attune simulate job.yaml --tune auto\n"
-      "  attune simulate job.yaml --samples-per-second 25000 --samples 2000000 --machine-cores 16\n"
-      "  attune simulate job.yaml --from word2vec-1 --seed 7\n");
+      "  attune simulate job.yaml --tune auto --samples-per-second 25000 --samples 2000000 --machine-cores 16\n"
+      "  attune simulate job.yaml --tune auto --from word2vec-1 --seed 7\n");
   simulate->add_option("FILE", arguments.file, "Manifest (YAML) with a TrainingJob; -: standard input")->required();
   simulate->add_option("--job", arguments.job, "Which one, of a manifest with several jobs")->type_name("NAME");
   simulate
