@@ -25,8 +25,8 @@ constexpr std::chrono::milliseconds kAcceptPause{100};  // after a failed accept
 
 class Endpoint final : public HttpEndpoint {
  public:
-  Endpoint(const HttpEndpointOptions& options, Pages pages)
-      : options_(options), pages_(std::move(pages)), limit_(options.connections_max), acceptor_(context_) {}
+  Endpoint(const HttpEndpointOptions& options, Handler handler)
+      : options_(options), handler_(std::move(handler)), limit_(options.connections_max), acceptor_(context_) {}
 
   Status Listen() {
     const std::string where = options_.host + ":" + std::to_string(options_.port);
@@ -87,6 +87,7 @@ class Endpoint final : public HttpEndpoint {
                                       : endpoint_.Answer(parser_.get());
       response_.result(static_cast<unsigned>(page.code));
       response_.set(http::field::content_type, page.content_type);
+      for (const auto& [name, value] : page.headers) response_.set(name, value);
       response_.keep_alive(false);
       response_.body() = page.body;
       response_.prepare_payload();
@@ -145,12 +146,17 @@ class Endpoint final : public HttpEndpoint {
   HttpPage Answer(const http::request<http::string_body>& request) const {
     if (request.method() != http::verb::get) return {.code = 405, .body = "only GET\n"};
     const std::string target(request.target().data(), request.target().size());
-    const auto page = pages_.find(target.substr(0, target.find('?')));
-    return page == pages_.end() ? HttpPage{.code = 404, .body = "no such page\n"} : page->second();
+    const size_t mark = target.find('?');
+    const auto header = [&](http::field name) { return std::string(request[name].data(), request[name].size()); };
+    return handler_({.path = target.substr(0, mark),
+                     .query = mark == std::string::npos ? "" : target.substr(mark + 1),
+                     .host = header(http::field::host),
+                     .authorization = header(http::field::authorization),
+                     .cookie = header(http::field::cookie)});
   }
 
   const HttpEndpointOptions options_;
-  const Pages pages_;
+  const Handler handler_;
   uint16_t port_ = 0;
   // By the thread only, once it runs.
   uint64_t last_id_ = 0;
@@ -165,10 +171,18 @@ class Endpoint final : public HttpEndpoint {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const HttpEndpointOptions& options, Pages pages) {
-  auto endpoint = std::make_unique<Endpoint>(options, std::move(pages));
+StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::StartWithHandler(const HttpEndpointOptions& options,
+                                                                       Handler handler) {
+  auto endpoint = std::make_unique<Endpoint>(options, std::move(handler));
   RETURN_IF_ERROR(endpoint->Listen());
   return endpoint;
+}
+
+StatusOr<std::unique_ptr<HttpEndpoint>> HttpEndpoint::Start(const HttpEndpointOptions& options, Pages pages) {
+  return StartWithHandler(options, [pages = std::move(pages)](const HttpRequest& request) {
+    const auto page = pages.find(request.path);
+    return page == pages.end() ? HttpPage{.code = 404, .body = "no such page\n"} : page->second();
+  });
 }
 
 }  // namespace attune

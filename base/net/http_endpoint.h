@@ -8,16 +8,26 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/status.h"
 #include "base/time_source.h"
 
 namespace attune {
 
+// What a page may be made from; a header that was not sent is "".
+struct HttpRequest {
+  std::string path;   // as it was sent, up to a '?'
+  std::string query;  // after the '?'; "" without one
+  std::string host, authorization, cookie;
+};
+
 struct HttpPage {
   int code = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};  // more of them
 };
 
 struct HttpEndpointOptions {
@@ -31,8 +41,11 @@ class HttpEndpoint {
  public:
   // Pages by path ("/healthz"); called from the endpoint's thread, one at a time, so they should be quick.
   using Pages = std::map<std::string, std::function<HttpPage()>>;
+  // Answers every GET, where a page depends on more than its path; called as pages are.
+  using Handler = std::function<HttpPage(const HttpRequest&)>;
 
   // An occupied port or an address that is none is an error that names it.
+  static StatusOr<std::unique_ptr<HttpEndpoint>> StartWithHandler(const HttpEndpointOptions& options, Handler handler);
   static StatusOr<std::unique_ptr<HttpEndpoint>> Start(const HttpEndpointOptions& options, Pages pages);
   virtual ~HttpEndpoint() = default;  // closes all connections; pages are not called afterwards
   virtual uint16_t port() const = 0;

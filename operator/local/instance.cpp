@@ -50,7 +50,8 @@ Json ToJson(const Instance& instance) {
           {"job", instance.job},
           {"run", instance.run},
           {"runDirectory", instance.run_directory},
-          {"started", instance.started}};
+          {"started", instance.started},
+          {"dashboard", instance.dashboard}};
 }
 
 Instance FromJson(const Json& json) {
@@ -61,7 +62,8 @@ Instance FromJson(const Json& json) {
           text("job"),
           text("run"),
           text("runDirectory"),
-          text("started")};
+          text("started"),
+          text("dashboard")};
 }
 
 class Registration final : public InstanceRegistration {

@@ -18,7 +18,8 @@ struct Instance {
   std::string job;  // first job's namespace/name, for people
   std::string run;  // its name
   std::string run_directory;
-  std::string started;  // RFC 3339
+  std::string started;    // RFC 3339
+  std::string dashboard;  // address of its page for people, with the page's token; "": none
 };
 
 // Removes its file on destruction.

@@ -65,6 +65,22 @@ TEST_F(HttpEndpointTest, AnswersPagesAndTheirCodes) {
   EXPECT_THAT(Ask("GET /readyz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 503 "));
 }
 
+TEST_F(HttpEndpointTest, AHandlerIsToldWhatWasAskedAndMayAddHeaders) {
+  auto started = HttpEndpoint::StartWithHandler({.host = "127.0.0.1"}, [](const HttpRequest& request) {
+    return HttpPage{.body = request.path + "|" + request.query + "|" + request.host + "|" + request.authorization +
+                            "|" + request.cookie,
+                    .headers = {{"X-Made-By", "handler"}}};
+  });
+  ASSERT_TRUE(started.ok()) << started.status();
+  endpoint_ = *std::move(started);
+  const std::string answer =
+      Ask("GET /a/b?c=d?e HTTP/1.1\r\nHost: h:1\r\nauthorization: Bearer t\r\nCookie: x=y\r\n\r\n");
+  EXPECT_THAT(answer, EndsWith("\r\n\r\n/a/b|c=d?e|h:1|Bearer t|x=y"));
+  EXPECT_THAT(answer, HasSubstr("X-Made-By: handler\r\n"));
+  EXPECT_THAT(Ask("GET / HTTP/1.1\r\n\r\n"), EndsWith("\r\n\r\n/||||"));
+  EXPECT_THAT(Ask("HEAD / HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 405 "));
+}
+
 TEST_F(HttpEndpointTest, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(Ask("GET /secret HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 404 "));
   EXPECT_THAT(Ask("POST /readyz HTTP/1.1\r\n\r\n"), StartsWith("HTTP/1.1 405 "));

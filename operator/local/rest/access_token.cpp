@@ -3,17 +3,13 @@
 #include <cstddef>
 
 namespace attune::local {
-namespace {
 
-// Compares in constant time: the token must not leak through how long a refusal takes.
 bool SameSecret(std::string_view a, std::string_view b) {
   unsigned char difference = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < a.size(); ++i)
     difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
   return difference == 0;
 }
-
-}  // namespace
 
 bool IsBearer(std::string_view authorization, std::string_view token) {
   constexpr std::string_view kBearer = "Bearer ";
