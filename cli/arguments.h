@@ -28,6 +28,7 @@ struct RunArguments {
   std::string resume;         // directory of a checkpoint; "": from nothing
   bool resume_best = false;   // with the one there that is marked as the best, not the newest
   std::string report;         // file for the report page; "": none
+  std::string dashboard;      // port of the page that shows the run, "0": a free one; "": no page
   std::string tune;           // mode of the tuner; "": as the manifest says
   std::string cores;          // limits of pods on this machine (operator/local/containers/core_limits.h); "": none
   std::string name;           // of the run; "": of its directory

@@ -29,7 +29,14 @@ class HelpText : public CLI::Formatter {
     for (size_t at = text.find("\n\n\n"); at != std::string::npos; at = text.find("\n\n\n")) text.erase(at, 1);
     return text;
   }
+  // The library writes what a flag stands for without a value into its name: "--dashboard{0}".
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    return name.substr(0, name.find('{'));
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
+    if (!option->get_positional() && option->get_name(false, true).find('{') != std::string::npos)
+      return "[=" + option->get_type_name() + "]";
     return option->get_type_size() != 0 && !option->get_positional() ? " " + option->get_type_name() : "";
   }
 };

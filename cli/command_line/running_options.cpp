@@ -30,6 +30,12 @@ void AddHowToRun(CLI::App& command, RunArguments& run, TypedValues& values) {
                   "Write a page with the curves of the run when it ends\n(`attune report` makes one at any time)")
       ->type_name("FILE");
   command
+      .add_flag("--dashboard{0}", run.dashboard,
+                "Show the run on a page for browsers on this machine, and\nits metrics to Prometheus; --dashboard=PORT "
+                "chooses the\nport, else a free one is taken")
+      ->type_name("PORT")
+      ->check(WholeNumber(0, 65535));
+  command
       .add_option(
           "--tune", run.tune,
           "What the tuner may do: off, recommend, initial,\ninplaceonly or auto (default: as the manifest says)")

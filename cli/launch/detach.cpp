@@ -49,7 +49,7 @@ StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::string& 
   posix_spawn_file_actions_init(&files);
   posix_spawnattr_init(&attributes);
   posix_spawn_file_actions_adddup2(&files, manifest.get(), STDIN_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   // Away from this terminal: its end and its Ctrl-C do not reach the instance.
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
@@ -61,13 +61,13 @@ StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::string& 
   return child;
 }
 
-bool IsRegistered(pid_t child) {
+std::optional<local::Instance> FindInstance(pid_t child) {
   const auto instances = local::FindInstances();
-  if (!instances.ok()) return false;
+  if (!instances.ok()) return std::nullopt;
   for (const local::Instance& instance : *instances) {
-    if (instance.process_id == child) return true;
+    if (instance.process_id == child) return instance;
   }
-  return false;
+  return std::nullopt;
 }
 
 // The exit code of a child that ended, if it did.
@@ -86,9 +86,13 @@ std::string NameToSay(const std::string& job, const std::string& run, pid_t chil
   return job;
 }
 
-void SayHowToLook(const std::string& job, const std::string& run, pid_t child, const std::filesystem::path& directory) {
-  std::printf("%s: training in the background, process %d, logs in %s\nits own output is in %s\n\n", job.c_str(), child,
+void SayHowToLook(const std::string& job, const std::string& run, const local::Instance& instance,
+                  const std::filesystem::path& directory) {
+  const pid_t child = instance.process_id;
+  std::printf("%s: training in the background, process %d, logs in %s\nits own output is in %s\n", job.c_str(), child,
               directory.c_str(), (directory / kRunOutput).c_str());
+  if (!instance.dashboard.empty()) std::printf("dashboard: %s\n", instance.dashboard.c_str());
+  std::puts("");
   const std::string name = NameToSay(job, run, child);
   const std::pair<std::string, const char*> kCommands[] = {{"get", "how far it is"},
                                                            {"logs " + name + " worker 0 -f", "what a worker writes"},
@@ -114,6 +118,7 @@ int StartDetached(const std::vector<kube::Json>& jobs, const std::string& manife
   if (!arguments.tune.empty()) words.insert(words.end(), {"--tune", arguments.tune});
   if (!arguments.cores.empty()) words.insert(words.end(), {"--limit-cores-per-pod", arguments.cores});
   if (!arguments.report.empty()) words.insert(words.end(), {"--report", arguments.report});
+  if (!arguments.dashboard.empty()) words.push_back("--dashboard=" + arguments.dashboard);
   if (!arguments.name.empty()) words.insert(words.end(), {"--name", arguments.name});
   for (const std::string& tag : arguments.tags) words.insert(words.end(), {"--tag", tag});
   if (arguments.keep) words.insert(words.end(), {"--keep", std::to_string(*arguments.keep)});
@@ -124,8 +129,9 @@ int StartDetached(const std::vector<kube::Json>& jobs, const std::string& manife
   if (!child.ok()) return Fail(child.status());
   Interrupts::Install();
   for (const MonotonicTime deadline = time.Now() + kStartMax; time.Now() < deadline;) {
-    if (IsRegistered(*child)) {
-      SayHowToLook(job, arguments.name.empty() ? directory->filename().string() : arguments.name, *child, *directory);
+    if (const auto instance = FindInstance(*child)) {
+      SayHowToLook(job, arguments.name.empty() ? directory->filename().string() : arguments.name, *instance,
+                   *directory);
       return kExitOk;
     }
     if (const auto code = ExitCode(*child)) {

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 
 #include "base/os/file_descriptor.h"
 #include "base/version.h"
 #include "cli/application.h"
+#include "cli/dashboard/dashboard.h"
 #include "cli/display/follow.h"
 #include "cli/display/terminal.h"
 #include "cli/failure.h"
@@ -32,6 +34,9 @@ namespace {
 // What was trained is in the checkpoint, or is to be lost: processes get a second, and less after a slow checkpoint.
 constexpr Duration kEarlyGrace = std::chrono::seconds(1);
 constexpr Duration kKillingTakes = std::chrono::milliseconds(300);
+
+// At the end of a run, until a page that is open has asked for it.
+constexpr Duration kLastLookMax = std::chrono::seconds(3);
 
 // Standard error goes to a file while the display is on: log lines of platform and operator would tear it.
 class StandardErrorInFile {
@@ -62,6 +67,7 @@ class StandardErrorInFile {
 struct LocalRun {
   std::string name;
   SystemTime time;
+  std::unique_ptr<Dashboard> dashboard;  // null: none was asked for
   std::unique_ptr<local::Platform> platform;
   std::unique_ptr<controller::Operator> job_operator;
   std::unique_ptr<local::InstanceRegistration> registration;
@@ -91,7 +97,17 @@ Status StartParts(const std::filesystem::path& directory, const local::CoreLimit
   options.queues = false;  // this machine is shared with no other team
   options.tuner_history = TunerHistoryOf(directory).string();
   ASSIGN_OR_RETURN(run.job_operator, controller::Operator::Start(options, run.platform->api(), run.time));
+  if (run.dashboard) run.dashboard->ShowMetrics([&run] { return run.job_operator->MetricsText(); });
   return run.job_operator->Lead();  // it is alone
+}
+
+// Before anything else of a run: a port that is taken leaves no directory.
+Status StartDashboard(const RunArguments& arguments, LocalRun& run) {
+  if (arguments.dashboard.empty()) return OkStatus();
+  // The command line has let only ports through.
+  const auto port = static_cast<uint16_t>(std::strtoul(arguments.dashboard.c_str(), nullptr, 10));
+  ASSIGN_OR_RETURN(run.dashboard, Dashboard::Start(port, run.time));
+  return OkStatus();
 }
 
 Status StartJobs(const std::vector<kube::Json>& jobs, const std::filesystem::path& directory, LocalRun& run) {
@@ -107,6 +123,7 @@ Status StartJobs(const std::vector<kube::Json>& jobs, const std::filesystem::pat
   instance.job = run.keys.front().ToString();
   instance.run = run.name;
   instance.run_directory = directory.string();
+  if (run.dashboard) instance.dashboard = run.dashboard->url();
   instance.started = TimeText(run.time.WallNow(), "%Y-%m-%dT%H:%M:%SZ");
   ASSIGN_OR_RETURN(run.registration, local::InstanceRegistration::Register(instance));
   return OkStatus();
@@ -169,6 +186,18 @@ void Say(const std::string& text, bool quiet) {
   std::fflush(stdout);
 }
 
+void SayBegun(const LocalRun& run, const local::CoreLimits& cores, const std::filesystem::path& directory, bool json) {
+  const std::string limit = cores.empty() ? "" : ", " + cores.Description();
+  // In the background, or in a file, there is no Ctrl-C.
+  const std::string end = IsTerminal() ? "Ctrl-C" : "`attune stop " + run.keys.front().name + "`";
+  Say(run.keys.front().name + ": training on this machine" + limit + ", logs in " +
+          ShortPath(directory.string(), CurrentScreen().directory) + "; " + end + " ends it\n",
+      json);
+  if (!run.dashboard) return;
+  const std::string url = run.dashboard->url();
+  Say(json ? kube::Json({{"type", "dashboard"}, {"url", url}}).dump() + "\n" : "dashboard: " + url + "\n", false);
+}
+
 std::vector<kube::ObjectKey> JobsWithRowsToLose(LocalRun& run) {
   std::vector<kube::ObjectKey> keys;
   for (const kube::ObjectKey& key : run.keys) {
@@ -197,13 +226,18 @@ void WriteLastCheckpoints(LocalRun& run, RunKeeper& keeper, bool quiet) {
   }
 }
 
+void EndOperator(LocalRun& run) {
+  run.registration.reset();
+  if (run.dashboard) run.dashboard->ShowMetrics({});
+  run.job_operator.reset();
+}
+
 void EndEarly(LocalRun& run, RunKeeper& keeper, bool quiet) {
   const MonotonicTime end = run.time.Now() + kEarlyEndMax - kKillingTakes;
   keeper.Interrupted();
   WriteLastCheckpoints(run, keeper, quiet);
   Say("stopping: ending all processes\n", quiet);
-  run.registration.reset();
-  run.job_operator.reset();  // so that nothing replaces what ends
+  EndOperator(run);  // so that nothing replaces what ends
   const Duration grace = std::clamp<Duration>(end - run.time.Now(), Duration::zero(), kEarlyGrace);
   run.platform->Stop(Interrupts::count() > 1 ? Duration::zero() : grace);
 }
@@ -239,6 +273,8 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   }
   // A run that is refused leaves no directory.
   if (const Status status = local::CheckCoreLimits(cores); !status.ok()) return Fail(status);
+  LocalRun run;
+  if (const Status status = StartDashboard(arguments, run); !status.ok()) return Fail(status);
   const std::string job(kube::Name(jobs.front()));
   const auto directory = MakeRunDirectory({arguments.run_directory, arguments.name, job}, SystemTime().WallNow());
   if (!directory.ok()) return Fail(directory.status());
@@ -246,37 +282,34 @@ int RunLocally(std::vector<kube::Json> jobs, const std::string& manifest, const 
   if (!begun.ok()) return Fail(begun.status());
   RunKeeper& keeper = **begun;
   StandardErrorInFile log(*directory / "attune.log");
-  LocalRun run;
   run.name = keeper.record().name;
   Status started = StartParts(*directory, cores, run);
   if (started.ok()) started = StartJobs(jobs, *directory, run);
   if (!started.ok()) {
+    EndOperator(run);
     log.Restore();
     keeper.End(RunOutcome::kFailed, ToUnixSeconds(run.time.WallNow()));
     return Fail(started);
   }
-  if (!arguments.json) {
-    const std::string limit = cores.empty() ? "" : ", " + cores.Description();
-    // In the background, or in a file, there is no Ctrl-C.
-    const std::string end = IsTerminal() ? "Ctrl-C" : "`attune stop " + run.keys.front().name + "`";
-    std::printf("%s: training on this machine%s, logs in %s; %s ends it\n", run.keys.front().name.c_str(),
-                limit.c_str(), ShortPath(directory->string(), CurrentScreen().directory).c_str(), end.c_str());
-    std::fflush(stdout);
-  }
+  SayBegun(run, cores, *directory, arguments.json);
   RunReport report(*directory, arguments.report, run.keys.size());
   report.Describe(AboutRun(keeper.record()));
   FollowOptions options{.json = arguments.json, .plain = arguments.plain, .local = true};
   options.record = [&](const JobView& view, double now) {
-    report.Add(view, now);
+    const RunHistory& history = report.Add(view, now);
+    if (run.dashboard) run.dashboard->Show(history);
     keeper.Look(run.platform->api(), view, now);
   };
   options.add_telemetry = [&](const kube::ObjectKey& job, const std::string& uid, JobView& view) {
     AddTelemetry(run.job_operator->telemetry().Sample({job.name_space, job.name, uid}, run.time.Now()), view);
   };
   FollowResult result = Follow(run.platform->api(), run.keys, options, run.time);
-  if (result.interrupted) EndEarly(run, keeper, arguments.json);
-  run.registration.reset();
-  run.job_operator.reset();
+  if (result.interrupted) {
+    EndEarly(run, keeper, arguments.json);
+  } else if (run.dashboard) {
+    run.dashboard->AwaitLastLook(kLastLookMax);
+  }
+  EndOperator(run);
   run.platform.reset();
   log.Restore();
   keeper.End(RunOutcome::kInterrupted, ToUnixSeconds(run.time.WallNow()));

@@ -18,14 +18,16 @@ void Complain(const Status& status) {
 
 }  // namespace
 
-void RunReport::Add(const JobView& view, double now) {
+const RunHistory& RunReport::Add(const JobView& view, double now) {
   Job& job = recorded_[view.name_space + "/" + view.name];
   job.recorder.Add(view, now);
   job.recorder.Describe(about_);
   const bool ended = view.outcome != JobView::Outcome::kNone;
-  if (directory_.empty() || (!ended && now - job.saved_at < kHistorySeconds)) return;
-  // A full disk must not end the training; the end of the run says so.
-  [[maybe_unused]] const Status saved = SaveHistoryOf(job, now);
+  if (!directory_.empty() && (ended || now - job.saved_at >= kHistorySeconds)) {
+    // A full disk must not end the training; the end of the run says so.
+    [[maybe_unused]] const Status saved = SaveHistoryOf(job, now);
+  }
+  return job.recorder.history();
 }
 
 void RunReport::Conclude(const RunRecord& record) {

@@ -20,7 +20,8 @@ class RunReport {
 
   // For the head of the pages.
   void Describe(std::vector<std::pair<std::string, std::string>> about) { about_ = std::move(about); }
-  void Add(const JobView& view, double now);
+  // What is known of the view's job by now.
+  const RunHistory& Add(const JobView& view, double now);
   // How the run's jobs ended, where they were ended from outside.
   void Conclude(const RunRecord& record);
   // What tuning did to the job of this view; "" where it did nothing.

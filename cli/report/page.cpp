@@ -136,15 +136,24 @@ std::vector<XAxis> AxesOf(const std::vector<const RunHistory*>& runs) {
   return axes;
 }
 
-std::string PageBegin(const std::string& title, const PageChoices& choices) {
-  std::string text =
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
-      "content=\"width=device-width,initial-scale=1\"><title>" +
-      EscapeHtml(title) + "</title>\n<style>\n" + kStyle + ChoiceStyle(choices) + "</style></head><body>\n";
+std::string PageStyle(const PageChoices& choices) { return "\n" + (kStyle + ChoiceStyle(choices)); }
+
+std::string HeadBegin(const std::string& title, const std::string& style) {
+  return "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+         "content=\"width=device-width,initial-scale=1\"><title>" +
+         EscapeHtml(title) + "</title>\n<style>" + style + "</style>";
+}
+
+std::string MainBegin(const PageChoices& choices) {
+  std::string text;
   for (const XAxis axis : choices.axes) text += Choice("x", NameOf(axis).id, axis == choices.axes.front());
   if (choices.log_loss)
     text += Choice("y", "linear", !choices.log_loss_first) + Choice("y", "log", choices.log_loss_first);
   return text + "<main>\n";
+}
+
+std::string PageBegin(const std::string& title, const PageChoices& choices) {
+  return HeadBegin(title, PageStyle(choices)) + "</head><body>\n" + MainBegin(choices);
 }
 
 std::string PageEnd() { return "</main></body></html>\n"; }

@@ -1,5 +1,5 @@
 // What all pages about runs share: head, style for light and dark and for narrow screens, and charts whose axes the
-// reader switches. The page holds a drawing per choice and shows one of them; there is no script. Pure.
+// reader switches. The page holds a drawing per choice and shows one of them; that needs no script. Pure.
 #pragma once
 
 #include <functional>
@@ -27,6 +27,12 @@ double LengthOf(const RunHistory& history);  // seconds
 // Of each point; never goes back. Steps and epochs are 0 before the first was reported.
 std::vector<double> ValuesOn(XAxis axis, const RunHistory& history);
 
+// All that lies between <style> and </style>, for these choices.
+std::string PageStyle(const PageChoices& choices);
+// A head without what ends it, so that more can be put into it.
+std::string HeadBegin(const std::string& title, const std::string& style);
+// What the body begins with: the choices, and the element that their style shows and hides parts of.
+std::string MainBegin(const PageChoices& choices);
 std::string PageBegin(const std::string& title, const PageChoices& choices);
 std::string PageEnd();
 // The buttons for the choices; "" when there is nothing to choose.

@@ -47,12 +47,14 @@ class Page {
     choices_.log_loss_first = choices_.log_loss && SpansMuch(loss);
   }
 
-  std::string Text() const {
-    return PageBegin(history_.name + " - training report", choices_) + Head() + About() + Figures() + Charts() +
-           settings_.Table() + EventsSection(marks_, settings_, start_) + PageEnd();
-  }
+  std::string Text() const { return PageBegin(history_.name + " - training report", choices_) + Content() + PageEnd(); }
+  std::string Part() const { return MainBegin(choices_) + Content() + "</main>\n"; }
 
  private:
+  std::string Content() const {
+    return Head() + About() + Figures() + Charts() + settings_.Table() + EventsSection(marks_, settings_, start_);
+  }
+
   double GapLength() const {
     std::vector<double> steps;
     for (size_t i = 1; i < history_.points.size(); ++i) {
@@ -138,14 +140,13 @@ class Page {
       seconds += step;
     }
     if (history_.loss) last_loss = history_.loss;
-    if (last_loss) figure("training loss at the end", api::FormatFigure(*last_loss));
-    for (const auto& [name, value] : history_.results) {
-      figure(Words(name), api::FormatFigure(value));
-    }
+    const std::string when = history_.phase == "Running" ? " now" : " at the end";
+    if (last_loss) figure("training loss" + when, api::FormatFigure(*last_loss));
+    for (const auto& [name, value] : history_.results) figure(Words(name), api::FormatFigure(value));
     for (const RunHistory::Best& best : history_.best) {
       figure("best " + Words(best.name) + (best.where.empty() ? "" : ", " + best.where), api::FormatFigure(best.value));
     }
-    if (history_.rate) figure("rate at the end", api::FormatRate(*history_.rate, history_.sample_unit));
+    if (history_.rate) figure("rate" + when, api::FormatRate(*history_.rate, history_.sample_unit));
     if (seconds > 0) figure("mean throughput", api::FormatRate(samples / seconds, history_.sample_unit));
     if (history_.reprocessed_items > 0) figure("items processed again", std::to_string(history_.reprocessed_items));
     if (history_.recoveries > 0) {
@@ -391,5 +392,6 @@ class Page {
 }  // namespace
 
 std::string ReportPage(const RunHistory& history) { return Page(history).Text(); }
+std::string ReportPart(const RunHistory& history) { return Page(history).Part(); }
 
 }  // namespace attune::cli

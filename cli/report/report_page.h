@@ -8,5 +8,8 @@
 namespace attune::cli {
 
 std::string ReportPage(const RunHistory& history);
+// What lies in the body of that page, for one whose head stays while this is replaced (cli/dashboard). Its style is
+// PageStyle() of every choice that there may be.
+std::string ReportPart(const RunHistory& history);
 
 }  // namespace attune::cli

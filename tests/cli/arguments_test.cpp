@@ -53,6 +53,25 @@ TEST(Arguments, GlobalOptionsMayStandBeforeAndAfterTheCommand) {
   }
 }
 
+TEST(Arguments, ThePortOfADashboardIsPartOfTheOptionOrChosen) {
+  const std::pair<std::vector<std::string>, std::string> cases[] = {{{"run", "job.yaml"}, ""},
+                                                                    {{"run", "--dashboard", "job.yaml"}, "0"},
+                                                                    {{"run", "job.yaml", "--dashboard"}, "0"},
+                                                                    {{"run", "--dashboard=8080", "job.yaml"}, "8080"}};
+  for (const auto& [words, want] : cases) {
+    const ParsedArguments parsed = ParseArguments(words);
+    ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;
+    const auto& run = std::get<RunArguments>(parsed.arguments->command);
+    EXPECT_EQ(run.dashboard, want);
+    EXPECT_EQ(run.file, "job.yaml");
+  }
+  for (const char* wrong : {"--dashboard=65536", "--dashboard=-1", "--dashboard=x"}) {
+    const ParsedArguments parsed = ParseArguments({"run", wrong, "job.yaml"});
+    EXPECT_EQ(parsed.exit_code, 2) << wrong;
+    EXPECT_THAT(parsed.text, HasSubstr("not a whole number from 0 to 65535")) << wrong;
+  }
+}
+
 TEST(Arguments, LogsOfOneWorker) {
   const ParsedArguments parsed = ParseArguments({"logs", "j", "worker", "0", "--follow", "--tail", "20", "-p"});
   ASSERT_TRUE(parsed.arguments.has_value()) << parsed.text;

@@ -238,6 +238,7 @@ TEST(ReportPage, EndsWithTheFiguresOfTheTerminal) {
   metric.best = 1.553;
   metric.best_at.epoch = 30;
   done.metrics = {metric};
+  done.phase = "Succeeded";
   done.best_checkpoint = "checkpoint 7 in /m/c, held_out_loss 1.553 at epoch 30";
   recorder.Add(done, kStart + 60);
   const auto loaded = LoadHistory(SaveHistory(recorder.history()));

@@ -144,6 +144,11 @@ Status CheckPlace(const RunArguments& arguments, const Target& target, bool on_c
     return Error(StatusCode::kInvalidArgument,
                  "--instance names a run that exists, and attune run starts one; leave it out");
   }
+  if (!arguments.dashboard.empty() && on_cluster) {
+    return Error(StatusCode::kInvalidArgument,
+                 "--dashboard shows runs on this machine; on a cluster, `attune top` and `attune report JOB` show a "
+                 "job, and the operator exports its metrics (docs/monitoring.md)");
+  }
   const bool named = !arguments.name.empty() || !arguments.tags.empty() || arguments.keep;
   if (named && on_cluster) {
     return Error(
