@@ -28,7 +28,7 @@ class Dashboard {
   void Show(const RunHistory& history) ABSL_LOCKS_EXCLUDED(mutex_);
   // Where metrics come from; empty: nowhere any more, and no call to the former source is left.
   void ShowMetrics(std::function<std::string()> source) ABSL_LOCKS_EXCLUDED(metrics_mutex_);
-  // When somebody has looked in the last seconds: until the newest that was shown has been asked for, or `most` is
+  // When a page has asked in the last seconds: until the newest that was shown has been asked for, or `most` is
   // over. So an open page ends with how the job ended.
   void AwaitLastLook(Duration most) ABSL_LOCKS_EXCLUDED(mutex_);
 

@@ -1,5 +1,5 @@
 // RunHistory -> the page that `attune run --dashboard` serves: the report of the run so far, and a script that asks for
-// it again while somebody looks. The page needs nothing from elsewhere, and its policy lets it have nothing. Pure.
+// it again while a user looks. The page needs nothing from elsewhere, and its policy lets it have nothing. Pure.
 #pragma once
 
 #include <memory>
