@@ -32,7 +32,7 @@ HELM = {"get", "history", "install", "lint", "list", "rollback", "show", "status
 # `attune` has read all of its command line when what it misses is a cluster, its input, or the file, run, checkpoint or program that was named.
 UNDERSTOOD = (r"no usable kubeconfig|there is no (history of|run) |cannot (open|list|read) '|resume continues suspended jobs|"
               r"absent/program|there is no checkpoint|holds no checkpoint|standard input: holds no document")
-OF_ONE_MACHINE = r"for runs on this machine|on a cluster, write the absolute path"
+OF_ONE_MACHINE = r"(for|shows) runs on this machine|on a cluster, write the absolute path"
 
 CHART = ROOT / "charts/attune"
 
