@@ -35,8 +35,8 @@ namespace {
 constexpr Duration kEarlyGrace = std::chrono::seconds(1);
 constexpr Duration kKillingTakes = std::chrono::milliseconds(300);
 
-// At the end of a run, until a page that is open has asked for it.
-constexpr Duration kLastLookMax = std::chrono::seconds(3);
+// At the end of a run, until a page that is open has asked for it, which it does every five seconds at least.
+constexpr Duration kLastLookMax = std::chrono::seconds(6);
 
 // Standard error goes to a file while the display is on: log lines of platform and operator would tear it.
 class StandardErrorInFile {
