@@ -13,8 +13,8 @@ namespace attune::cli {
 namespace {
 
 // Looks every two seconds, or every five where a look takes long, so that it costs the training little and sees the end
-// of the run, which waits a little longer than that for it. A page in the background does not look, and one whose text is being selected is left alone. The token leaves
-// the address at once: it is in a cookie by then.
+// of the run, which waits a little longer than that for it. A page in the background does not look, and one whose text
+// is being selected is left alone. The token leaves the address at once: it is in a cookie by then.
 constexpr char kScript[] = R"("use strict";
 (() => {
   const least = 2000, most = 5000, share = 20;
