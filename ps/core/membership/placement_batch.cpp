@@ -33,7 +33,8 @@ std::optional<ShardMap> WithCompletedBackups(const ShardMap& map, const MemberTa
 
 bool IsChanging(const ShardMap& map, const MemberTable& members) {
   const auto copied = [](const Shard& shard) { return shard.next_backup != NodeId(); };
-  return std::ranges::any_of(map.shards, copied) || RowsOfAll(members).to_come > 0;
+  const RowTotals rows = RowsOfAll(members);
+  return std::ranges::any_of(map.shards, copied) || rows.to_come > 0 || rows.foreign > 0;
 }
 
 bool IsReachedByAll(NodeId joining, const ShardMap& map, const MemberTable& members, const LinkWatch& links) {

@@ -219,7 +219,7 @@ RowsReport RowNode::Report() const {
   report.copies_to_send = installs_.joins().rows_to_install();
   report.rows_held = RowTables::Count(tables_.rows());
   report.copies = RowTables::Count(tables_.copies());
-  report.rows_foreign = shards_.foreign_rows();
+  report.rows_foreign = shards_.foreign_rows() + shards_.ForeignHandovers();
   report.handovers_open = moves_.handovers().size();
   report.operations_waiting = operations_.waiting().rows() + operations_.waiting().queued() + parked() +
                               copies_.rows_held() + moves_.orders().rows();

@@ -25,6 +25,7 @@ RowTotals RowsOfAll(const MemberTable& members) {
     rows.held += member.rows->rows_held;
     rows.to_come += member.rows->rows_to_come;
     rows.copies_to_send += member.rows->copies_to_send;
+    if (member.is_server()) rows.foreign += member.rows->rows_foreign;
   }
   return rows;
 }

@@ -28,6 +28,7 @@ class RowReports {
 // By the newest report of each member.
 struct RowTotals {
   uint64_t held = 0, to_come = 0, copies_to_send = 0;
+  uint64_t foreign = 0;  // of servers: in shards homed elsewhere, there or on the way from there
 };
 RowTotals RowsOfAll(const MemberTable& members);
 // All have the map, and no shard of theirs is incomplete.

@@ -124,6 +124,12 @@ uint32_t ShardStates::NotReady() const {
       states_, [](const State& state) { return state.home != Home::kNotHome && state.home != Home::kActive; }));
 }
 
+uint64_t ShardStates::ForeignHandovers() const {
+  uint64_t rows = 0;
+  for (const State& state : states_) rows += state.home == Home::kNotHome ? state.handovers : 0;
+  return rows;
+}
+
 void ShardStates::UpdatePlain() {
   plain_.resize(states_.size());
   for (uint32_t i = 0; i < size(); ++i) plain_[i] = IsActive(i) && directory_.InShard(i) == 0 ? 1 : 0;

@@ -95,6 +95,8 @@ class ShardStates {
 
   // Rows owned here of shards that are homed elsewhere.
   uint64_t foreign_rows() const { return foreign_rows_; }
+  // Rows sent from here and not acknowledged, likewise.
+  uint64_t ForeignHandovers() const;
   void AddForeign(uint32_t shard, uint32_t rows);
   // Before rows of these keys are inserted: those that the store has are counted already.
   void AddForeign(const TableStore& store, std::span<const Key> keys, const ShardMap& map, NodeId self);

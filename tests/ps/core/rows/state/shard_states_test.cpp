@@ -244,6 +244,19 @@ TEST_F(ShardStatesTest, ForeignRowsAreCountedOnceUntilTheirHomeIsHere) {
   EXPECT_EQ(states_.foreign_rows(), 0U) << "their home is here";
 }
 
+TEST_F(ShardStatesTest, RowsThatWereHandedOnAreForeignUntilTheyHaveArrivedOrTheirHomeIsHere) {
+  Adopt(MapOf(1, kMe));
+  states_.HandoverBegun(0);
+  states_.HandoverBegun(0);
+  EXPECT_EQ(states_.ForeignHandovers(), 0U) << "the home sees to its own rows";
+  Adopt(MapOf(2, kOther));
+  EXPECT_EQ(states_.ForeignHandovers(), 2U);
+  states_.HandoverEnded(0);
+  EXPECT_EQ(states_.ForeignHandovers(), 1U);
+  Adopt(MapOf(3, kMe));
+  EXPECT_EQ(states_.ForeignHandovers(), 0U);
+}
+
 TEST_F(ShardStatesTest, ARecoveryForgetsWhatWasCalledBack) {
   Adopt(MapOf(1, kMe));
   states_.SetEntry({kTable, 7}, {.owner = kOther, .called_back = true});
