@@ -59,7 +59,9 @@ std::vector<NodeId> EligibleServers(const ShardMap& map, const MemberTable& memb
 
 PlacementGoal GoalOf(std::vector<NodeId> servers, uint32_t backups, const MemberTable& members) {
   PlacementGoal goal{.servers = std::move(servers), .backups = backups, .weights = {}};
-  for (const NodeId id : goal.servers) goal.machines[id] = members.at(id).member.machine;
+  for (const auto& [id, member] : members) {
+    if (member.is_server()) goal.machines[id] = member.member.machine;
+  }
   return goal;
 }
 

@@ -26,7 +26,8 @@ bool IsReachedByAll(NodeId joining, const ShardMap& map, const MemberTable& memb
 // Who is to have shards: servers that stay and have some, or may be given some (`may_be_used`).
 std::vector<NodeId> EligibleServers(const ShardMap& map, const MemberTable& members,
                                     const std::function<bool(NodeId)>& may_be_used);
-// With their machines, which copies are kept apart by.
+// With the machines of all servers, which homes and copies are kept apart by: also of those that are to be emptied, for
+// a copy stays there until another one is complete.
 PlacementGoal GoalOf(std::vector<NodeId> servers, uint32_t backups, const MemberTable& members);
 // How many shards may be changed at once: more where they hold fewer rows than `rows_max` together, by what members
 // hold under the newest map, which they report before anything is changed under it.

@@ -112,6 +112,16 @@ TEST_F(PlacementBatchTest, TheGoalKnowsTheMachinesOfTheServers) {
   EXPECT_EQ(goal.machines.at(B()), "two");
 }
 
+// The copies of a server that is to be emptied count for as long as they are in force. A home that moves to its machine
+// leaves one behind.
+TEST_F(PlacementBatchTest, TheMachineOfAServerThatIsToBeEmptiedIsKnownToo) {
+  map_.shards.assign(2, {.home = A(), .backup = C()});
+  const std::vector<PlacementChange> changes = PlanPlacement(map_, GoalOf({A(), B()}, 1, members_));
+  const auto moved = std::ranges::find(changes, B(), &PlacementChange::to);
+  ASSERT_NE(moved, changes.end());
+  EXPECT_EQ(moved->kind, PlacementChange::Kind::kTradePlace);
+}
+
 TEST_F(PlacementBatchTest, MoreShardsAreChangedAtOnceWhereTheyHoldFewRows) {
   EXPECT_EQ(BatchSize(map_, members_, 4, 1000), 1000U) << "no rows yet";
   Reports(A(), {}, 200);
