@@ -42,6 +42,7 @@ StatusOr<pid_t> Spawn(const std::vector<std::string>& words, const std::string& 
                       const std::filesystem::path& output) {
   ASSIGN_OR_RETURN(const FileDescriptor manifest, TextInMemory(input));
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   posix_spawn_file_actions_t files;

@@ -195,7 +195,7 @@ std::string DrawOnAxes(const PageChoices& choices, ChartSize size, const std::fu
 }
 
 std::string DrawLoss(const PageChoices& choices, ChartSize size, const std::function<Chart(XAxis)>& make) {
-  const std::string linear = DrawOnAxes(choices, size, make);
+  std::string linear = DrawOnAxes(choices, size, make);
   if (!choices.log_loss || linear.empty()) return linear;
   const std::string logarithmic = DrawOnAxes(choices, size, [&](XAxis axis) {
     Chart chart = make(axis);

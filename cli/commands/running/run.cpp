@@ -102,7 +102,7 @@ Status AddTuning(std::vector<kube::Json>& jobs, const std::string& name, bool on
     return Error(StatusCode::kInvalidArgument,
                  "--tune " + name + ": write off, recommend, initial, inplaceonly or auto");
   }
-  const auto cores = static_cast<int32_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 64U));
+  const auto cores = static_cast<int64_t>(std::clamp(std::thread::hardware_concurrency(), 1U, 64U));
   for (kube::Json& job : jobs) {
     kube::Json& tuning = job["spec"]["tuning"];
     tuning["mode"] = ToString(*mode);

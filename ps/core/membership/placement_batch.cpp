@@ -48,7 +48,8 @@ bool IsReachedByAll(NodeId joining, const ShardMap& map, const MemberTable& memb
 std::vector<NodeId> EligibleServers(const ShardMap& map, const MemberTable& members,
                                     const std::function<bool(NodeId)>& may_be_used) {
   std::vector<NodeId> servers;
-  for (const auto& [id, member] : members) {
+  for (const auto& [node, member] : members) {
+    const NodeId id = node;
     if (!member.is_server() || member.member.leaving || member.lost) continue;
     const bool in_use =
         std::ranges::any_of(map.shards, [&](const Shard& shard) { return shard.home == id || shard.backup == id; });

@@ -132,7 +132,7 @@ struct RowsReport {
   // Frames not acknowledged by their receivers count as waiting operations of a node that leaves.
   // A leaving node may be removed when all of these are 0 under a map that says it leaves, no shard names it, and every
   // other member has reported rows_to_come = 0 under such a map.
-  uint64_t rows_held = 0;     // rows owned here, shards homed here included
+  uint64_t rows_held = 0;  // rows owned here, shards homed here included
   // In shards homed elsewhere: owned here, or handed on and not acknowledged. Of servers: no planned change before 0.
   uint64_t rows_foreign = 0;
   uint64_t handovers_open = 0;
