@@ -31,8 +31,7 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_worker_row_copies", kGauge, "Copies of rows at the worker, at the end of the last window."},
     {"attune_worker_row_bytes_total", kCounter,
      "Values and state of rows that went to and fro for copies, by cause: changes sent home (flush), copies and "
-     "changes "
-     "of other workers that came (refresh)."},
+     "changes of other workers that came (refresh)."},
     {"attune_worker_replica_age_seconds", kGauge, "The greatest age of a copy that was read over the last window."},
     {"attune_worker_pushes_in_flight", kGauge, "Pushes not acknowledged at the end of the last window."},
     {"attune_worker_staleness_versions", kGauge,

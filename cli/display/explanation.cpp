@@ -35,24 +35,9 @@ Json ToJson(const tuner::Gain& gain) { return {{"log", gain.mean}, {"deviation",
 
 // `start`: of the job, seconds since 1970, from which the tuner counts; 0: not known.
 Json ToJson(const tuner::NamedRecord& named, double start) {
-  const tuner::DecisionRecord& record = named.record;
-  const auto setting = [&](const tuner::Setting& values) {
-    Json object;
-    for (size_t k = 0; k < named.knobs.size(); ++k) object[named.knobs[k]] = values[k];
-    return object;
-  };
-  Json object = {{"number", record.number},
-                 {"elapsedSeconds", record.time},
-                 {"kind", tuner::Name(record.kind)},
-                 {"from", setting(record.from)},
-                 {"to", setting(record.to)},
-                 {"why", record.why},
-                 {"predictedGain", ToJson(record.predicted)},
-                 {"costSeconds", record.cost_seconds},
-                 {"verdict", tuner::Name(record.verdict)},
-                 {"text", tuner::Explain(named)}};
-  if (start > 0) object["time"] = TimeText(start + record.time);
-  if (record.measured) object["measuredGain"] = ToJson(*record.measured);
+  Json object = DecisionJson(named);
+  object["text"] = tuner::Explain(named);
+  if (start > 0) object["time"] = TimeText(start + named.record.time);
   return object;
 }
 
@@ -175,6 +160,26 @@ Json HeadJson(const api::TrainingJob& job) {
 }
 
 }  // namespace
+
+Json DecisionJson(const tuner::NamedRecord& named) {
+  const tuner::DecisionRecord& record = named.record;
+  const auto setting = [&](const tuner::Setting& values) {
+    Json object;
+    for (size_t k = 0; k < named.knobs.size(); ++k) object[named.knobs[k]] = values[k];
+    return object;
+  };
+  Json object = {{"number", record.number},
+                 {"elapsedSeconds", record.time},
+                 {"kind", tuner::Name(record.kind)},
+                 {"from", setting(record.from)},
+                 {"to", setting(record.to)},
+                 {"why", record.why},
+                 {"predictedGain", ToJson(record.predicted)},
+                 {"costSeconds", record.cost_seconds},
+                 {"verdict", tuner::Name(record.verdict)}};
+  if (record.measured) object["measuredGain"] = ToJson(*record.measured);
+  return object;
+}
 
 StatusOr<Explanation> Explain(const api::TrainingJob& job, const std::string& saved, bool model) {
   if (!job.status.tuning) {

@@ -9,7 +9,6 @@
 namespace attune::cli {
 namespace {
 
-constexpr double kPerServer = 0.005;   // time of messages that each server adds, against a step's computing on one core
 constexpr double kChanceDelay = 0.15;  // deviation of a worker's step
 constexpr double kTurnCost = 0.01;     // of speed, for each process beyond the cores of the machine
 
@@ -52,7 +51,7 @@ ModelFigures FiguresAt(const JobModel& model, const controller::JobSetting& sett
   const double compute = step * ((1 - model.memory_bound) / std::min<double>(threads, worker_cores) +
                                  model.memory_bound / std::min(1.0, worker_cores));
   const double pace = WaitForSlowest(setting.workers, setting.slack.value_or(tuner::SlackOf(mode)));
-  const double messages = step * (model.link_share + kPerServer * setting.servers);
+  const double messages = step * (model.link_share + JobModel::kLinkSharePerServer * setting.servers);
   const double served = step * model.server_share / setting.servers;  // CPU time of each server
   const double service = served / std::min(1.0, server_cores);
 

@@ -5,7 +5,7 @@
 //
 //   a worker computes   c ((1 - m) / min(threads, cores) + m / min(1, cores)),  m: the share that memory bounds
 //                       and waits for the slowest with a bounded lead: x (1 + 0.15 sqrt(2 ln workers) / (1 + slack))
-//   messages            c (link_share + 0.005 servers)
+//   messages            c (link_share + kLinkSharePerServer servers)
 //   one server serves   c server_share / servers / min(1, cores of a server)
 //
 // All processes together get no more CPU time than the machine has cores; one that waits for its turn costs 1 %.
@@ -22,9 +22,10 @@ struct JobModel {
   double memory_bound = 0.2;           // share of the computing that more cores of a worker make no faster, 0..1
   double server_share = 0.2;           // time of the servers for a step, against its computing on one core
   double link_share = 0.05;            // time of its messages, likewise
-  double noise = 0.04;                 // deviation of the speed from one window to the next
-  double machine_cores = 0;            // that all pods share; 0: each pod has the cores that it wants
-  double staleness_cost = 0;           // c of 1 / (1 + c z): worth of an update made from rows that z others changed
+  static constexpr double kLinkSharePerServer = 0.005;  // that each server adds to it
+  double noise = 0.04;                                  // deviation of the speed from one window to the next
+  double machine_cores = 0;                             // that all pods share; 0: each pod has the cores that it wants
+  double staleness_cost = 0;  // c of 1 / (1 + c z): worth of an update made from rows that z others changed
   // Of a change of setting.
   double pod_start_seconds = 10;  // until new pods take part; the job runs on meanwhile
   double relocation_seconds = 3;  // rows move to or from servers; training runs at kRelocationPace meanwhile

@@ -1,3 +1,4 @@
+#include "cli/display/explanation.h"
 #include "cli/simulation/simulation_text.h"
 
 namespace attune::cli {
@@ -34,28 +35,11 @@ Json ToJson(const JobModel& model) {
           {"podStartSeconds", model.pod_start_seconds}};
 }
 
-// Gains as `attune explain` writes them.
-Json ToJson(const tuner::Gain& gain) { return {{"log", gain.mean}, {"deviation", gain.deviation}}; }
-
+// As `attune explain` has it, and what is true of the model.
 Json ToJson(const SimulatedChange& change) {
-  const tuner::DecisionRecord& record = change.record.record;
-  const auto setting = [&](const tuner::Setting& values) {
-    Json object;
-    for (size_t k = 0; k < change.record.knobs.size(); ++k) object[change.record.knobs[k]] = values[k];
-    return object;
-  };
-  Json object = {{"number", record.number},
-                 {"elapsedSeconds", record.time},
-                 {"kind", tuner::Name(record.kind)},
-                 {"from", setting(record.from)},
-                 {"to", setting(record.to)},
-                 {"change", ChangeText(change.record)},
-                 {"why", record.why},
-                 {"predictedGain", ToJson(record.predicted)},
-                 {"modelGain", {{"log", change.model_gain}}},
-                 {"costSeconds", record.cost_seconds},
-                 {"verdict", tuner::Name(record.verdict)}};
-  if (record.measured) object["measuredGain"] = ToJson(*record.measured);
+  Json object = DecisionJson(change.record);
+  object["change"] = ChangeText(change.record);
+  object["modelGain"] = {{"log", change.model_gain}};
   return object;
 }
 

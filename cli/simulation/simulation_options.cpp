@@ -162,7 +162,9 @@ std::vector<Assumption> AssumptionsOf(const SimulationPlan& plan, const Simulate
       {"memory", Percent(model.memory_bound) + " of the computing waits for memory, whatever the cores",
        source(&A::memory_bound)},
       {"servers", Percent(model.server_share) + " of a step's computing, divided among them", source(&A::server_share)},
-      {"messages", Percent(model.link_share) + " of a step's computing, and 0.5 % for each server",
+      {"messages",
+       Percent(model.link_share) + " of a step's computing, and " + Percent(JobModel::kLinkSharePerServer) +
+           " for each server",
        source(&A::link_share)},
       {"noise", Percent(model.noise) + " from one window to the next", source(&A::noise)},
       {"cores",

@@ -39,7 +39,7 @@ void IntentBook::Forget(uint64_t clock) {
   while (!reached_.empty() && reached_.begin()->first <= clock) {
     const std::vector<Use>& uses = reached_.begin()->second;
     for (size_t i = 0; i < uses.size(); ++i) {
-      BringNear(uses, i + kNear);
+      PrefetchEntry(uses, i + kPrefetchDistance);
       const Use& use = uses[i];
       const TableKey row = RowOf(use);
       Row& known = *rows_.Find(row);
@@ -57,7 +57,7 @@ void IntentBook::TakeFirst(uint64_t clock) {
   const auto first = ahead_.extract(ahead_.begin());
   const std::vector<Use>& uses = first.mapped();
   for (size_t i = 0; i < uses.size(); ++i) {
-    BringNear(uses, i + kNear);
+    PrefetchEntry(uses, i + kPrefetchDistance);
     const Use& use = uses[i];
     const uint64_t end = first.key() + use.steps;
     if (end <= clock) {

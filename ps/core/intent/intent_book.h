@@ -81,8 +81,8 @@ class IntentBook {
 
   static constexpr uint32_t kStepsCounted = 1U << 12;  // of one use, so that sums do not wrap
   static TableKey RowOf(const Use& use) { return {TableId(use.table), use.key}; }
-  void BringNear(const std::vector<Use>& uses, size_t i) const {
-    if (i < uses.size()) rows_.BringNear(RowOf(uses[i]));
+  void PrefetchEntry(const std::vector<Use>& uses, size_t i) const {
+    if (i < uses.size()) rows_.PrefetchEntry(RowOf(uses[i]));
   }
   static void Count(const Use& use, int32_t sign, Touches& touches);
   void Forget(uint64_t clock);

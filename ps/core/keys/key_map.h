@@ -18,9 +18,9 @@ struct TableKey {
   auto operator<=>(const TableKey&) const = default;
 };
 
-// Where many keys are looked up one after the other, the one that many ahead is brought near: a miss of the cache costs
-// more than all else of a look.
-inline constexpr size_t kNear = 8;
+// A loop that looks up many keys prefetches the entry of the key that is so many ahead: a cache miss costs more than
+// the rest of the lookup.
+inline constexpr size_t kPrefetchDistance = 8;
 
 template <typename Value>
 class KeyMap {
@@ -46,8 +46,8 @@ class KeyMap {
   const Value* Find(TableKey key) const { return const_cast<KeyMap*>(this)->Find(key); }
   bool Contains(TableKey key) const { return Find(key) != nullptr; }
 
-  // Has the memory of this key come into the cache; see kNear.
-  void BringNear(TableKey key) const {
+  // Asks for the memory of this key's entry to be in the cache soon; see kPrefetchDistance.
+  void PrefetchEntry(TableKey key) const {
     if (used_ > 0) __builtin_prefetch(&slots_[StartOf(key)]);
   }
 

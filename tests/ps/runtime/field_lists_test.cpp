@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <set>
 #include <string>
@@ -16,6 +14,7 @@
 #include "ps/core/protocol/messages.h"
 #include "ps/runtime/control/coordinator_codec.h"
 #include "ps/runtime/control/field_codec.h"
+#include "tests/base/seeds.h"
 #include "tests/ps/runtime/random_fields.h"
 
 namespace attune::ps::field_lists_test {
@@ -157,11 +156,7 @@ TEST(FieldLists, ListsAndTheProtoNameTheSameFields) {
 }
 
 TEST(FieldLists, RandomMessagesComeBack) {
-  const char* chosen = std::getenv("ATTUNE_SEED");
-  const uint64_t first = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : 1;
-  const uint64_t seeds = chosen != nullptr ? 1 : 200;
-  std::cout << "seeds " << first << " to " << first + seeds - 1 << " (ATTUNE_SEED)" << std::endl;
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+  ForSeeds(200, [](uint64_t seed) {
     Random random(seed);
     ForEachKind([&]<typename Kind>() {
       Kind message;
@@ -174,7 +169,7 @@ TEST(FieldLists, RandomMessagesComeBack) {
       ASSERT_TRUE(status.ok()) << NameOf(message) << ": " << status << " seed " << seed;
       ASSERT_TRUE(decoded == message) << NameOf(message) << " seed " << seed << ": " << received->DebugString();
     });
-  }
+  });
 }
 
 // Every text and list of every struct.

@@ -9,22 +9,12 @@
 
 #include "base/random.h"
 #include "ps/store/formulas/table_options.h"
+#include "tests/ps/store/fold_samples.h"
 #include "tests/ps/store/scalar_optimizer.h"
 #include "tests/ps/store/test_seed.h"
 
 namespace attune::ps::optimizer_test {
 namespace {
-
-const std::vector<Optimizer>& AllOptimizers() {
-  static const std::vector<Optimizer> all = {Sgd{.rate = 0.03F},
-                                             Momentum{.rate = 0.02F, .momentum = 0.8F},
-                                             Momentum{.rate = 0.02F, .momentum = 0.8F, .nesterov = true},
-                                             Adagrad{.rate = 0.07F, .initial_accumulator = 0.25F},
-                                             RmsProp{.rate = 0.01F},
-                                             RowAdam{.rate = 0.01F},
-                                             Ftrl{.alpha = 0.1F, .l1 = 0.3F, .l2 = 0.2F}};
-  return all;
-}
 
 std::vector<float> RandomFloats(Random& random, size_t n, float scale) {
   std::vector<float> values(n);

@@ -88,7 +88,7 @@ class PrefetchedRows {
 
   bool empty() const { return rows_.empty(); }
   bool Contains(TableKey row) const { return rows_.Contains(row); }
-  void BringNear(TableKey row) const { rows_.BringNear(row); }
+  void PrefetchEntry(TableKey row) const { rows_.PrefetchEntry(row); }
   // The row is here, and was then.
   bool WasHere(TableKey row, MonotonicTime then) const {
     const Row* const found = rows_.Find(row);

@@ -169,9 +169,9 @@ bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span
   const uint64_t floor_needed = at.mode.FloorNeeded(at.step);
   RowAccesses here;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (i + kNear < keys.size()) {
-      replicas_.BringNear({table, keys[i + kNear]});
-      prefetched_.BringNear({table, keys[i + kNear]});
+    if (i + kPrefetchDistance < keys.size()) {
+      replicas_.PrefetchEntry({table, keys[i + kPrefetchDistance]});
+      prefetched_.PrefetchEntry({table, keys[i + kPrefetchDistance]});
     }
     const TableKey row{table, keys[i]};
     const std::span<float> to = rows.subspan(i * dim, dim);
@@ -210,7 +210,7 @@ void WorkerFetches::LostCopies(std::span<const TableKey> rows) {
 void WorkerFetches::PushedTo(TableId table, std::span<const Key> keys, const StepPoint& at) {
   if (prefetched_.empty() || options_.mutations.fetched_row_after_push) return;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (i + kNear < keys.size()) prefetched_.BringNear({table, keys[i + kNear]});
+    if (i + kPrefetchDistance < keys.size()) prefetched_.PrefetchEntry({table, keys[i + kPrefetchDistance]});
     if (prefetched_.Drop({table, keys[i]})) announced_.Lost({table, keys[i]}, at);
   }
 }

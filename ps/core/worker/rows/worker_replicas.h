@@ -63,8 +63,8 @@ class WorkerReplicas {
   // For a row that is asked for, or not yet to be read: its values go to this place of the call once it is, from the
   // copy or from elsewhere.
   void Wait(TableKey row, CallId call, uint32_t place, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
-  // See KeyMap::BringNear.
-  void BringNear(TableKey row) const { rows_.BringNear(row); }
+  // See KeyMap::Prefetch.
+  void PrefetchEntry(TableKey row) const { rows_.PrefetchEntry(row); }
   // Some of these rows have copies; all have.
   bool HasAny(TableId table, std::span<const Key> keys) const {
     return has_copies() && std::ranges::any_of(keys, [&](Key key) { return HasCopy({table, key}); });
@@ -79,8 +79,8 @@ class WorkerReplicas {
   void UsedElsewhere(TableKey row) {
     if (Row* const known = rows_.Find(row); known != nullptr) known->UsedElsewhere(rounds_);
   }
-  // It pushes to this row. True: there is a copy to push to. Otherwise the row is used elsewhere.
-  bool IsPushedHere(TableKey row) {
+  // The program pushes to this row. Returns whether there is a copy to push to; otherwise the row is used elsewhere.
+  bool NotePush(TableKey row) {
     Row* const known = rows_.Find(row);
     if (known == nullptr || known->has_copy()) return known != nullptr;
     known->UsedElsewhere(rounds_);

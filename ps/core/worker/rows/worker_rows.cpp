@@ -58,20 +58,24 @@ void WorkerRows::On(PushCall call, const StepPoint& at, MonotonicTime now, Worke
 
 // What the table refuses, it refuses as a whole, where the rows are.
 void WorkerRows::PushToCopies(PushCall& call, const StepPoint& at) {
+  std::vector<bool> has_copy(call.keys.size());
+  for (size_t i = 0; i < call.keys.size(); ++i) {
+    if (i + kPrefetchDistance < call.keys.size()) {
+      replicas_.PrefetchEntry({call.table, call.keys[i + kPrefetchDistance]});
+    }
+    has_copy[i] = replicas_.NotePush({call.table, call.keys[i]});
+  }
+  const bool any = std::ranges::find(has_copy, true) != has_copy.end();
+  if (!any || replicas_.Refuses(call.table, call.gradients.view())) return;
   const size_t dim = call.gradients.size() / call.keys.size();
   std::vector<Key> keys, others;
   std::vector<float> gradients, other_gradients;
-  gradients.reserve(call.gradients.size());
-  other_gradients.reserve(call.gradients.size());
   for (size_t i = 0; i < call.keys.size(); ++i) {
-    if (i + kNear < call.keys.size()) replicas_.BringNear({call.table, call.keys[i + kNear]});
-    const bool is_here = replicas_.IsPushedHere({call.table, call.keys[i]});
     const std::span<const float> gradient = call.gradients.view().subspan(i * dim, dim);
-    (is_here ? keys : others).push_back(call.keys[i]);
-    std::vector<float>& to = is_here ? gradients : other_gradients;
+    (has_copy[i] ? keys : others).push_back(call.keys[i]);
+    std::vector<float>& to = has_copy[i] ? gradients : other_gradients;
     to.insert(to.end(), gradient.begin(), gradient.end());
   }
-  if (keys.empty() || replicas_.Refuses(call.table, call.gradients.view())) return;
   if (unique_.AreUnique(keys)) {
     replicas_.Push(call.table, keys, gradients, at.step);
   } else {

@@ -12,8 +12,8 @@
 #include "operator/controller/objects/job_secret.h"
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/status/status.h"
+#include "tests/base/seeds.h"
 #include "tests/operator/controller/execute/executor_rig.h"
-#include "tests/operator/controller/plan/seeds.h"
 
 namespace attune::controller::executor_property_test {
 namespace {

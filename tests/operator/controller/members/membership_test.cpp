@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "tests/operator/controller/plan/seeds.h"
+#include "tests/base/seeds.h"
 
 namespace attune::controller::membership_test {
 namespace {

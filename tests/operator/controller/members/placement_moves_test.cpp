@@ -13,8 +13,8 @@
 #include <set>
 
 #include "operator/controller/members/move.h"
+#include "tests/base/seeds.h"
 #include "tests/operator/controller/plan/running_job.h"
-#include "tests/operator/controller/plan/seeds.h"
 
 namespace attune::controller::placement_moves_test {
 namespace {

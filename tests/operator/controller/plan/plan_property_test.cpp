@@ -9,8 +9,8 @@
 #include "base/random.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/status/status.h"
+#include "tests/base/seeds.h"
 #include "tests/operator/controller/execute/fake_cluster.h"
-#include "tests/operator/controller/plan/seeds.h"
 
 namespace attune::controller::plan_property_test {
 namespace {

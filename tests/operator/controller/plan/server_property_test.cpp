@@ -7,8 +7,8 @@
 
 #include "base/random.h"
 #include "operator/controller/plan/directives.h"
+#include "tests/base/seeds.h"
 #include "tests/operator/controller/execute/fake_cluster.h"
-#include "tests/operator/controller/plan/seeds.h"
 
 namespace attune::controller::server_property_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <random>
 
 #include "operator/controller/policies/bounds.h"
-#include "tests/operator/controller/plan/seeds.h"
+#include "tests/base/seeds.h"
 
 namespace attune::controller::namespace_ledger_test {
 namespace {

@@ -2,11 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <iostream>
 #include <queue>
 
 #include "base/random.h"
+#include "tests/base/seeds.h"
 
 namespace attune::ps::link_test {
 namespace {
@@ -158,11 +157,7 @@ TEST(Link, APullThatIsIssuedAgainTakesThePlaceOfTheOneThatWaits) {
 }
 
 TEST(Link, DeliversEverythingOnceOverABadNetwork) {
-  const char* chosen = std::getenv("ATTUNE_SEED");
-  const uint64_t first = chosen != nullptr ? std::strtoull(chosen, nullptr, 10) : 1;
-  const uint64_t seeds = chosen != nullptr ? 1 : 300;
-  std::cout << "seeds " << first << " to " << first + seeds - 1 << " (ATTUNE_SEED)" << std::endl;
-  for (uint64_t seed = first; seed < first + seeds; ++seed) {
+  ForSeeds(300, [](uint64_t seed) {
     Random random(seed);
     const double loss = random.Uniform() * 0.4, repeat = random.Uniform() * 0.4, breaks = random.Uniform() * 0.1;
     Link ends[2] = {Link(kOptions), Link(kOptions)};
@@ -208,7 +203,7 @@ TEST(Link, DeliversEverythingOnceOverABadNetwork) {
     }
     ASSERT_EQ(got[0], goal) << "seed " << seed;
     ASSERT_EQ(got[1], goal) << "seed " << seed;
-  }
+  });
 }
 
 // --- a slow peer

@@ -1,9 +1,8 @@
-// Properties of placement plans, over random maps; ATTUNE_SEED=<seed> runs one of them alone.
+// Properties of placement plans, over random maps.
 #include "ps/core/membership/placement_planner.h"
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <numeric>
 #include <set>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "tests/base/seeds.h"
 
 namespace attune::ps::placement_planner_test {
 namespace {
@@ -220,11 +220,7 @@ TEST(PlacementPlanner, AHomeMovesToWhereItsCopyNeedNotMove) {
 // From any map to any wanted set of servers on any machines: the plan ends, the unwanted are empty, every shard has the
 // copies asked for, on another machine than the home where there is one, and homes are even.
 TEST(PlacementPlanner, ReachesItsGoalFromAnyMap) {
-  const char* chosen = std::getenv("ATTUNE_SEED");
-  const uint64_t first = chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
-  const uint64_t last = chosen == nullptr ? 500 : first;
-  std::cout << "seeds " << first << " to " << last << std::endl;
-  for (uint64_t seed = first; seed <= last; ++seed) {
+  ForSeeds(500, [](uint64_t seed) {
     Random random(seed);
     const auto count = static_cast<uint32_t>(1 + random.Below(6));
     const auto shards = static_cast<uint32_t>(count + random.Below(80));
@@ -245,16 +241,16 @@ TEST(PlacementPlanner, ReachesItsGoalFromAnyMap) {
     Random places(SplitMix64(seed));
     const auto machines = static_cast<uint32_t>(places.Below(4));
     std::set<std::string> wanted_machines;
-    for (const NodeId server : goal.servers) {
-      goal.machines[server] = machines == 0 ? "" : std::to_string(places.Below(machines));
-      wanted_machines.insert(goal.machines[server]);
+    // Also of servers that are to be emptied: what they hold counts until it has moved.
+    for (uint32_t i = 1; i <= count + 2; ++i) {
+      goal.machines[NodeId(i)] = machines == 0 ? "" : std::to_string(places.Below(machines));
     }
+    for (const NodeId server : goal.servers) wanted_machines.insert(goal.machines[server]);
     const bool weighted = random.Chance(0.3);
     for (uint32_t i = 0; i < shards && weighted; ++i) goal.weights.push_back(random.Uniform() * 10);
     std::ostringstream text;
-    text << "replay with ATTUNE_SEED=" << seed << ": " << count << " servers, " << shards << " shards, "
-         << goal.servers.size() << " wanted on " << machines << " machines, backups " << goal.backups
-         << (weighted ? ", weighted" : "");
+    text << count << " servers, " << shards << " shards, " << goal.servers.size() << " wanted on " << machines
+         << " machines, backups " << goal.backups << (weighted ? ", weighted" : "");
     SCOPED_TRACE(text.str());
 
     CarryOut(map, goal);
@@ -280,7 +276,7 @@ TEST(PlacementPlanner, ReachesItsGoalFromAnyMap) {
     const auto [least, most] = std::ranges::minmax_element(load, {}, [](const auto& entry) { return entry.second; });
     const double mean = total / static_cast<double>(goal.servers.size());
     ASSERT_LE(most->second - least->second, std::max(2 * heaviest, 0.05 * mean) + 1e-9);
-  }
+  });
 }
 
 }  // namespace

@@ -2,11 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "base/random.h"
 #include "ps/core/protocol/limits.h"
+#include "tests/base/seeds.h"
 
 namespace attune::ps::lease_ledger_test {
 namespace {
@@ -150,10 +150,7 @@ TEST(LeaseLedger, AnEpochThatWorkersKnowToBeDoneIsFinished) {
 
 // Any history: a ledger that continues from a record hands out exactly what was not done, each once.
 TEST(LeaseLedger, AnyRecordGoesOnWithExactlyTheRest) {
-  const char* chosen = std::getenv("ATTUNE_SEED");
-  const uint64_t first = chosen == nullptr ? 1 : std::strtoull(chosen, nullptr, 10);
-  for (uint64_t seed = first; seed < first + (chosen == nullptr ? 300 : 1); ++seed) {
-    SCOPED_TRACE("replay with ATTUNE_SEED=" + std::to_string(seed));
+  ForSeeds(300, [](uint64_t seed) {
     Random random(seed);
     LeaseId next{1};
     const uint64_t items = 1 + random.Below(60), epochs = 1 + random.Below(3), lease_items = 1 + random.Below(20);
@@ -185,7 +182,7 @@ TEST(LeaseLedger, AnyRecordGoesOnWithExactlyTheRest) {
       }
     }
     ASSERT_EQ(Rest(restored), expected);
-  }
+  });
 }
 
 // For another coordinator: their workers are still in a step with them, maybe of an epoch that is finished.
