@@ -64,6 +64,19 @@ void RowSimulation::BeginFirstJoin(NodeId next_backup) {
   Publish(std::move(next), "a backup joins");
 }
 
+// A row is on its way to a worker over a slow link while a backup joins, which everything else reaches soon.
+void RowSimulation::Outrun() {
+  const NodeId home = map_->shards[0].home, worker = Members(Role::kWorker).front();
+  network_.SlowDown(home.value(), worker.value(), p_.slow_link);
+  LocalizeAt(home, TableId(1), {1}, worker);
+  const auto join = [this] {
+    const NodeId spare = SpareServer();
+    const Shard& shard = map_->shards[0];
+    if (spare != shard.home && spare != shard.backup) BeginFirstJoin(spare);
+  };
+  After(network_.Delay(2), [this, join] { WhenQuiet(join, 5); });
+}
+
 // An order is slow, its home moves, and the new home's orders overtake it: the row must not skip the way in between.
 void RowSimulation::Detour() {
   const std::vector<NodeId> workers = Members(Role::kWorker);

@@ -90,12 +90,22 @@ void Machines(uint64_t seed, RowParameters& p) {
   p.machine = p.trades && random.Chance(0.6);
 }
 
+// A backup that joins faster than a row travels; drawn on its own, too.
+void Outrun(uint64_t seed, RowParameters& p) {
+  Random random(SplitMix64(seed ^ 0x72a7e1));
+  const bool planned = p.chain || p.slow_backup || p.slow_spare || p.detour || p.stale_marker || p.comes_back;
+  if (planned || !p.backups || p.servers < 3 || p.shards > 1 || !random.Chance(0.1)) return;
+  p.outrun = true;
+  p.slow_link = 20 + random.Uniform() * 60;
+}
+
 }  // namespace
 
 RowParameters RowParameters::FromSeed(uint64_t seed) {
   RowParameters p = Drawn(seed);
   Silence(seed, p);
   Machines(seed, p);
+  Outrun(seed, p);
   return p;
 }
 
@@ -169,7 +179,7 @@ std::string ToString(const RowParameters& p) {
        << " suspicions=" << p.suspicions << " drains=" << p.drains << " call_back=" << p.call_back
        << " chain=" << p.chain << " slow_backup=" << p.slow_backup << " slow_spare=" << p.slow_spare
        << " detour=" << p.detour << " stale_marker=" << p.stale_marker << " comes_back=" << p.comes_back
-       << " trades=" << p.trades << " machine=" << p.machine << " key_share=" << p.key_share
+       << " trades=" << p.trades << " machine=" << p.machine << " outrun=" << p.outrun << " key_share=" << p.key_share
        << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss << " duplicate=" << p.duplicate
        << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy << " slow_link=" << p.slow_link
        << " pauses=" << p.pauses << " pause=" << p.pause << " partitions=" << p.partitions << " queue=" << p.queue

@@ -23,6 +23,7 @@ struct RowParameters {
   bool stale_marker = false;  // a join is canceled and begun again while a marker of the first is on its way
   bool trades = false;        // homes move beside their copies and leave others behind
   bool machine = false;       // then the new home and the backup are lost together
+  bool outrun = false;        // a backup joins while a row is on its way over a slow link
   double key_share = 0.6;     // of all keys, in one push
   double delay_max = 1.0;     // milliseconds
   double loss = 0, duplicate = 0, break_chance = 0, late_copy = 0;

@@ -203,6 +203,7 @@ void RowSimulation::Script() {
   planned(p_.drains, &RowSimulation::BeginDrain, drains_left_);
   if (p_.chain) After(Sometime(), [this] { Chain(); });
   if (p_.detour) After(Sometime(), [this] { Detour(); });
+  if (p_.outrun) After(Sometime(0.6), [this] { Outrun(); });
   if (p_.comes_back) After(Sometime(0.3), [this] { ComesBack(); });
   if (p_.stale_marker) After(Sometime(0.3), [this] { StaleMarker(); });
   for (uint32_t i = 0; i < p_.crashes && !p_.chain; ++i) After(Sometime(), [this] { Crash(false); });

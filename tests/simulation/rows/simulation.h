@@ -124,6 +124,7 @@ class RowSimulation : public World {
   NodeId SpareServer() const;
   void Chain();
   void Detour();
+  void Outrun();
   void StaleMarker();
   void ComesBack();
   void WhenQuiet(const std::function<void()>& then, int tries = 200);
