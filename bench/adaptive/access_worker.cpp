@@ -27,7 +27,8 @@ struct Flags {
   double skew = 0;           // of Zipf; 0: uniform
   uint64_t steps = 2'000;    // of all workers together
   uint32_t think_us = 2000;  // of each step
-  std::string out;           // directory
+  double skip_seconds = 0;
+  std::string out;  // directory
 };
 
 struct Batch {
@@ -69,7 +70,8 @@ Status Run(const Flags& flags) {
   std::vector<float> rows(size_t{flags.keys} * flags.dim);
   const std::vector<float> gradients(rows.size(), 1e-3F);
   std::vector<double> access;
-  const double began = Now(), cpu_before = CpuSeconds();
+  double began = Now(), cpu_before = CpuSeconds();
+  const double counted_from = began + flags.skip_seconds;
   ps::LookAhead<Batch> ahead(
       *session, "train", {.items = flags.steps, .epochs = 1, .lease_items = 200},
       [&](const ps::PlannedItem& planned) { return Draw(flags, planned.item); },
@@ -78,6 +80,11 @@ Status Run(const Flags& flags) {
       });
   for (auto& [lease, item, batch] : ahead) {
     double spent = -Now();
+    if (began < counted_from && -spent >= counted_from) {
+      access.clear();
+      began = -spent;
+      cpu_before = CpuSeconds();
+    }
     RETURN_IF_ERROR(table.Pull(batch.keys, rows));
     spent += Now();
     if (flags.think_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(flags.think_us));
@@ -114,6 +121,7 @@ int main(int argc, char** argv) {
   app.add_option("--skew", flags.skew, "Zipf exponent of the keys; 0: uniform")->capture_default_str();
   app.add_option("--steps", flags.steps, "Steps of all workers together")->capture_default_str();
   app.add_option("--think-us", flags.think_us, "Microseconds that each step computes (sleeps)")->capture_default_str();
+  app.add_option("--skip-seconds", flags.skip_seconds, "What is measured begins after so long")->capture_default_str();
   app.add_option("--out", flags.out, "Directory for the results")->required();
   CLI11_PARSE(app, argc, argv);
   const attune::Status status = attune::Run(flags);

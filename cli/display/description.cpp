@@ -360,6 +360,7 @@ std::string DescriptionText(const kube::Json& object, const std::vector<kube::Js
   AppendNamedLine(text, "Recovery", RecoveryText(job.status));
   if (job.status.rows) {
     AppendNamedLine(text, "Rows", PlacesText(*job.status.rows));
+    AppendNamedLine(text, "Announced", AnnouncementsText(*job.status.rows));
     AppendNamedLine(text, "Copies", CopiesText(*job.status.rows));
   }
   if (job.status.tuning) {

@@ -27,6 +27,9 @@ std::vector<FieldRule> MakeRules();
 
 // Names in the order of the enumerators.
 inline std::vector<std::string> Names(Synchronization::Mode) { return {"Async", "BSP", "SSP"}; }
+inline std::vector<std::string> Names(RowManagement) {
+  return {kRowManagementNames.begin(), kRowManagementNames.end()};
+}
 inline std::vector<std::string> Names(TuningMode) { return {"Off", "Recommend", "Initial", "InPlaceOnly", "Auto"}; }
 inline std::vector<std::string> Names(WriteTo) { return {"ByOwner", "Spec", "Status"}; }
 inline std::vector<std::string> Names(FindingPolicy) { return {"ByMode", "Act", "Report", "Off"}; }

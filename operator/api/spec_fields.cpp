@@ -173,6 +173,13 @@ void AddGoalAndData(std::vector<Field>& fields) {
                                "Steps a worker may be ahead of the slowest; with mode SSP, and only then.",
                                LENS(spec.synchronization.staleness)),
                          1, kSlackMax));
+  fields.push_back(
+      Default(Bound("spec.rowManagement",
+                    "What workers make of the rows that their program announces (Table::Intend). Adaptive: they are "
+                    "fetched ahead and copied while that makes the job faster, which is measured; Static: nothing; "
+                    "Always: they are fetched ahead and copied. May change during a run.",
+                    LENS(spec.row_management)),
+              "Adaptive"));
 }
 
 void AddCheckpoint(std::vector<Field>& fields) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/row_management.h"
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
@@ -134,6 +135,7 @@ struct TrainingJobSpec {
   Goal goal;
   Data data;
   Synchronization synchronization;
+  RowManagement row_management = RowManagement::kAdaptive;
   Role servers;
   int32_t backups = 0;  // of each row, on other servers than its own: 0 or 1
   Role workers;
@@ -186,6 +188,7 @@ struct Abilities {
   bool server_recovery = false;        // a lost server's rows come back from backups or a checkpoint
   bool coordinator_failover = false;   // another server can take over as coordinator
   bool synchronization_modes = false;  // the mode can be switched
+  bool row_management = false;         // likewise spec.rowManagement
   bool checkpoints = false;
 };
 

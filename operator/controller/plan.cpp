@@ -64,10 +64,10 @@ void ReportTransitions(const Observed& observed, const api::TrainingJobStatus& n
   if (became_true(api::kFailed)) draft.Warn(kEventFailed, "Finish", message(api::kFailed), written);
   for (const char* type : {api::kReady, api::kReconfiguring}) {
     const std::string reason = ReasonOf(next, type);
-    const bool needs_help = reason == kReasonUnschedulable || reason == kReasonImage ||
-                            reason == kReasonContainerConfig || reason == kReasonServersFixed ||
-                            reason == kReasonScalingRefused || reason == kReasonSynchronizationRefused ||
-                            reason == kReasonThreadsRefused || reason == kReasonResizeRefused;
+    const bool needs_help =
+        reason == kReasonUnschedulable || reason == kReasonImage || reason == kReasonContainerConfig ||
+        reason == kReasonServersFixed || reason == kReasonScalingRefused || reason == kReasonSynchronizationRefused ||
+        reason == kReasonRowManagementRefused || reason == kReasonThreadsRefused || reason == kReasonResizeRefused;
     if (needs_help && reason != ReasonOf(before, type)) draft.Warn(reason.c_str(), "Reconcile", message(type), written);
   }
 }

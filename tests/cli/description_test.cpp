@@ -109,6 +109,17 @@ TEST(Description, ShowsWhatPodsHaveAndWhatBecameOfTheirResize) {
                "describe-sizes.txt");
 }
 
+TEST(Description, SaysWhatIsMadeOfAnnouncedRows) {
+  const std::pair<api::RowPlaces, const char*> kTable[] = {
+      {{}, ""},
+      {{.ignored = true}, "ignored"},
+      {{.on_trial = true}, "acted on and ignored in turns, to see which is faster"},
+      {{.speedup = 1.3}, "acted on; by the last trial the job runs at 1.30 times its rate when they are acted on"},
+      {{.ignored = true, .speedup = 0.8},
+       "ignored; by the last trial the job runs at 0.80 times its rate when they are acted on"}};
+  for (const auto& [places, text] : kTable) EXPECT_EQ(AnnouncementsText(places), text);
+}
+
 TEST(Description, SaysWhereWorkersFoundTheirRows) {
   struct Case {
     const char* name;

@@ -33,6 +33,15 @@ std::string PlacesText(const api::RowPlaces& places) {
   return text;
 }
 
+std::string AnnouncementsText(const api::RowPlaces& places) {
+  std::string text = places.ignored ? "ignored" : "acted on";
+  if (places.on_trial) text = "acted on and ignored in turns, to see which is faster";
+  if (!places.speedup) return places.on_trial || places.ignored ? text : "";
+  std::array<char, 64> last{};
+  std::snprintf(last.data(), last.size(), "%.2f times", *places.speedup);
+  return text + "; by the last trial the job runs at " + last.data() + " its rate when they are acted on";
+}
+
 std::string CopiesText(const api::RowPlaces& places) {
   if (places.copies == 0) return "";
   return api::FormatCount(static_cast<double>(places.copies)) + ", oldest read " +

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 namespace attune::api {
 
@@ -18,6 +19,9 @@ struct RowPlaces {
   uint64_t copies = 0;             // at all workers
   double oldest_read_seconds = 0;  // the greatest age of a copy that was read
   uint64_t flushed_bytes_per_second = 0, refreshed_bytes_per_second = 0;
+  // What is made of announcements (spec.rowManagement).
+  bool ignored = false, on_trial = false;
+  std::optional<double> speedup;  // in hundredths; by the last trial
 
   double here() const { return replicated + owned + fetched; }
   friend bool operator==(const RowPlaces&, const RowPlaces&) = default;

@@ -104,6 +104,7 @@ void AddAbilities(std::vector<Field>& fields) {
   add("serverRecovery", "Rows of a lost server come back.", &Abilities::server_recovery);
   add("coordinatorFailover", "Another server can take over as coordinator.", &Abilities::coordinator_failover);
   add("synchronizationModes", "The mode can be switched while it runs.", &Abilities::synchronization_modes);
+  add("rowManagement", "spec.rowManagement can be changed while it runs.", &Abilities::row_management);
   add("checkpoints", "Checkpoints can be written while it runs.", &Abilities::checkpoints);
 }
 
@@ -247,6 +248,10 @@ void AddRows(std::vector<Field>& fields) {
   add("flushedBytesPerSecond", "Changes of copies that were sent home.", &RowPlaces::flushed_bytes_per_second);
   add("refreshedBytesPerSecond", "Copies that came, and changes of others in them.",
       &RowPlaces::refreshed_bytes_per_second);
+  add("ignored", "Announced rows are left where they are at present.", &RowPlaces::ignored);
+  add("onTrial", "They are acted on and ignored in turns, to see which is faster.", &RowPlaces::on_trial);
+  add("speedup", "By the last trial: the job's rate with announcements acted on, over that with them ignored.",
+      &RowPlaces::speedup);
 }
 
 void AddResult(std::vector<Field>& fields) {

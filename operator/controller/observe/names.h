@@ -70,6 +70,7 @@ inline constexpr char kReasonCoordinatorMoving[] = "CoordinatorMoving";
 inline constexpr char kReasonCoordinatorSilent[] = "CoordinatorSilent";
 inline constexpr char kReasonScalingRefused[] = "ServerScalingRefused";
 inline constexpr char kReasonSynchronizationRefused[] = "SynchronizationRefused";
+inline constexpr char kReasonRowManagementRefused[] = "RowManagementRefused";
 inline constexpr char kReasonThreadsRefused[] = "ThreadsRefused";
 inline constexpr char kReasonSwitching[] = "SwitchingSynchronization";
 inline constexpr char kReasonResizing[] = "ResizingPods";

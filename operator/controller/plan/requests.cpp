@@ -5,6 +5,7 @@
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/checkpoint_interval.h"
+#include "proto/row_management.h"
 #include "proto/sync_mode.h"
 
 namespace attune::controller {
@@ -30,6 +31,27 @@ void PlanSynchronization(const Observed& observed, const v1::JobWindow& window, 
     view.switching_to = wanted;
   } else {
     view.synchronization_refused = "switching to " + Describe(wanted) + " did not succeed: " + reply.message;
+  }
+}
+
+void PlanRowManagement(const Observed& observed, const v1::JobWindow& window, Directives& directives,
+                       RequestsView& view) {
+  const RowManagement wanted = observed.job.spec.row_management;
+  if (window.announcements().management() == ToProto(wanted)) return;
+  if (!window.abilities().row_management()) {
+    view.row_management_refused =
+        "the servers of this job cannot change what workers make of announced rows; set "
+        "spec.rowManagement back, or run the job with images that can";
+    return;
+  }
+  v1::Directive directive;
+  directive.mutable_set_row_management()->set_management(ToProto(wanted));
+  const std::string name = ToString(wanted);
+  const Reply reply =
+      directives.AskCoordinator("rowManagement=" + name + " of generation " + std::to_string(observed.job.generation),
+                                directive, "rowManagement " + name + " is wanted");
+  if (reply.state == Reply::State::kRefused) {
+    view.row_management_refused = "rowManagement " + name + " did not come into force: " + reply.message;
   }
 }
 
@@ -142,6 +164,7 @@ RequestsView PlanRequests(const Observed& observed, const ServersView& servers, 
   const v1::JobWindow* window = directives.window();
   if (!servers.formed || window == nullptr) return view;
   PlanSynchronization(observed, *window, directives, view);
+  PlanRowManagement(observed, *window, directives, view);
   PlanThreads(observed, directives, view);
   PlanCheckpoint(observed, *window, directives, view);
   PlanRegularCheckpoint(observed, *window, options, now, directives, draft, view);

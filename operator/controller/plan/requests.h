@@ -1,5 +1,5 @@
-// What users, or the tuner, ask of the running processes of a job: a synchronization mode, threads of workers (spec), a
-// checkpoint (annotation).
+// What users, or the tuner, ask of the running processes of a job: a synchronization mode, what workers make of
+// announced rows, threads of workers (spec), a checkpoint (annotation).
 #pragma once
 
 #include <optional>
@@ -16,7 +16,8 @@ namespace attune::controller {
 struct RequestsView {
   std::string synchronization_refused;  // why; "" when it was not
   std::optional<SyncMode> switching_to;
-  std::string threads_refused;  // why a worker does not compute with as many as are wanted; "" when all do
+  std::string row_management_refused;  // likewise
+  std::string threads_refused;         // why a worker does not compute with as many as are wanted; "" when all do
   // The request for a checkpoint that has been answered now, and how.
   struct CheckpointAnswer {
     std::string request;

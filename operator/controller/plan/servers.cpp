@@ -118,13 +118,20 @@ bool NameInUse(const Observed& observed, const std::string& name) {
   return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) { return pod.name == name; });
 }
 
+api::Abilities ToStatus(const v1::Abilities& can) {
+  return {.elastic_servers = can.elastic_servers(),
+          .server_recovery = can.server_recovery(),
+          .coordinator_failover = can.coordinator_failover(),
+          .synchronization_modes = can.synchronization_modes(),
+          .row_management = can.row_management(),
+          .checkpoints = can.checkpoints()};
+}
+
 std::optional<api::Abilities> AbilitiesOf(const Observed& observed) {
   if (observed.job.status.abilities) return observed.job.status.abilities;
   const v1::JobWindow* window = CurrentWindow(observed);
   if (window == nullptr || !window->has_abilities()) return std::nullopt;
-  const v1::Abilities& can = window->abilities();
-  return api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
-                        can.synchronization_modes(), can.checkpoints()};
+  return ToStatus(window->abilities());
 }
 
 ServersView ViewServers(const Observed& observed, const PlanOptions& options, Now now) {

@@ -45,8 +45,7 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
   }
   if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr && window->has_abilities()) {
     const v1::Abilities& can = window->abilities();
-    status.abilities = api::Abilities{can.elastic_servers(), can.server_recovery(), can.coordinator_failover(),
-                                      can.synchronization_modes(), can.checkpoints()};
+    status.abilities = ToStatus(can);
     if (can.synchronization_modes()) status.synchronization = api::ToManifest(ReportedMode(window->synchronization()));
     if (window->has_recovery()) {
       const v1::Recovery& recovery = window->recovery();

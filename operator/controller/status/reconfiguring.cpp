@@ -61,6 +61,9 @@ std::optional<Reconfiguration> OtherReconfiguration(const WorkersView& workers, 
   if (!requests.synchronization_refused.empty()) {
     return Reconfiguration{false, kReasonSynchronizationRefused, requests.synchronization_refused};
   }
+  if (!requests.row_management_refused.empty()) {
+    return Reconfiguration{false, kReasonRowManagementRefused, requests.row_management_refused};
+  }
   if (requests.switching_to) {
     return Reconfiguration{true, kReasonSwitching,
                            "workers switch to " + Describe(*requests.switching_to) + " at a step none has begun"};

@@ -135,6 +135,7 @@ bool InForce(const Observed& observed, const v1::JobWindow& window, Now now) {
   const api::TrainingJobSpec& spec = observed.job.spec;
   const SyncMode in_force = ReportedMode(window.synchronization());
   if (window.abilities().synchronization_modes() && in_force != api::FromManifest(spec.synchronization)) return false;
+  if (window.announcements().on_trial()) return false;  // its rate is of two kinds in turns
   return !spec.worker_threads || std::ranges::all_of(observed.sample.pods, [&](const telemetry::PodSample& pod) {
     const v1::WorkerWindow& worker = pod.window.worker();
     const bool obeys = IsFresh(pod, now) && static_cast<int32_t>(worker.threads_max()) >= *spec.worker_threads;

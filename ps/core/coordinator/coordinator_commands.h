@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/row_management.h"
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
@@ -23,6 +24,10 @@ using CommandId = StrongId<struct CommandIdTag, uint64_t>;  // chosen by the she
 // reported.
 struct SetSynchronization {
   SyncMode mode;
+};
+// Workers hear of it with their next heartbeats. Done at once.
+struct SetRowManagement {
+  RowManagement management = RowManagement::kAdaptive;
 };
 // Writes a checkpoint below this directory, which all servers share. Done when its manifest is written.
 struct TakeCheckpoint {
@@ -62,8 +67,8 @@ struct HostCoordinator {
   std::optional<Voters> voters;  // confirmed last, if any ever were
 };
 
-using Command = std::variant<SetSynchronization, TakeCheckpoint, DrainServer, SetServers, SetBackups, NodeGone,
-                             ConfirmLeader, HostCoordinator>;
+using Command = std::variant<SetSynchronization, SetRowManagement, TakeCheckpoint, DrainServer, SetServers, SetBackups,
+                             NodeGone, ConfirmLeader, HostCoordinator>;
 
 struct CommandResult {
   CommandId id;

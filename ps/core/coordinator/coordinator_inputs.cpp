@@ -138,7 +138,8 @@ void CoordinatorCore::OnMessage(Node& node, const Heartbeat& message, Coordinato
                    HeartbeatAck{.number = message.number,
                                 .sync = pace_.state(),
                                 .liveness = leadership.GrantedLiveness(job_.now()),
-                                .support = leadership.Ask(id, role, job_.now())},
+                                .support = leadership.Ask(id, role, job_.now()),
+                                .announcements_ignored = pace_.announcements_ignored()},
                    out);
   if (message.map_version < map().version) JobContext::Send(node, MapUpdate{.map = map()}, out);
   goals_.SendReason(node, out);

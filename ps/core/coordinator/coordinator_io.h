@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/row_management.h"
 #include "base/status.h"
 #include "base/sync_mode.h"
 #include "base/time_source.h"
@@ -39,6 +40,7 @@ struct CoordinatorOptions {
   uint64_t items = 0;        // of a data set that does not say; 0: it must
   uint64_t lease_items = 0;  // 0: chosen
   SyncMode synchronization;
+  RowManagement row_management = RowManagement::kAdaptive;
   uint32_t backups = 0;  // second copies of every shard, 0 or 1
   // A node may act for so long after a heartbeat that was answered; then it is proven dead
   // (docs/protocol.md#another-coordinator).
@@ -159,6 +161,12 @@ struct JobProgress {
   std::vector<uint32_t> lost_pods;  // of members that this coordinator has declared lost, the last one first
   uint64_t checkpoints = 0, checkpoint_clock = 0;  // taken by this coordinator, and where the last one was cut
   std::optional<double> smoothed_loss;
+  struct {
+    RowManagement management = RowManagement::kAdaptive;
+    bool ignored = false;   // at present
+    bool on_trial = false;  // they are acted on and ignored in turns
+    std::optional<double> speedup;
+  } announcements;  // of rows, see AnnouncementTrial
   struct {
     bool held = true;              // it may act (ps/core/membership/leader_lease.h)
     MapVersion map_version;        // of the map that it leads, or that `wanted` was chosen by

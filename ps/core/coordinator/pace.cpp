@@ -6,18 +6,34 @@
 
 namespace attune::ps {
 
-Pace::Pace(JobContext& job) : job_(job), clocks_(job.options().term, job.options().synchronization) {
+Pace::Pace(JobContext& job)
+    : job_(job),
+      clocks_(job.options().term, job.options().synchronization),
+      row_management_(job.options().row_management) {
   if (const CutRecord* resume = std::as_const(job).resume()) {
     clocks_.Restore(job.options().synchronization, resume->clock);
   }
 }
 
 void Pace::Remove(NodeId worker) {
+  announcements_.Remove(worker, job_.now());
   if (!job_.mutations().floor_counts_lost_workers) clocks_.Remove(worker);
 }
 
 void Pace::Report(const MemberState& worker) {
   clocks_.Report(worker.member.node, worker.last.clock, worker.last.begun, worker.last.promised);
+  announcements_.Report(worker.member.node, worker.last.steps,
+                        worker.last.announces && row_management_ == RowManagement::kAdaptive, job_.now());
+}
+
+bool Pace::announcements_ignored() const {
+  return row_management_ == RowManagement::kStatic ||
+         (row_management_ == RowManagement::kAdaptive && !announcements_.acts());
+}
+
+void Pace::SkipPause(Duration pause) {
+  straggler_.SkipPause(pause);
+  announcements_.SkipPause(pause, job_.now());
 }
 
 void Pace::SendChanges(CoordinatorOutputs& out) {
@@ -39,6 +55,11 @@ void Pace::OnCommand(CommandId id, const SetSynchronization& command, MonotonicT
     return JobContext::Answer(id, full, {}, out);
   }
   switches_.Add(id, command.mode, deadline);
+}
+
+void Pace::OnCommand(CommandId id, const SetRowManagement& command, MonotonicTime, CoordinatorOutputs& out) {
+  row_management_ = command.management;
+  JobContext::Answer(id, OkStatus(), {}, out);
 }
 
 bool Pace::ContinueSwitch(bool may_begin, CoordinatorOutputs& out) {
@@ -76,6 +97,10 @@ void Pace::RestoreSteps(const PreviousMembers& previous) {
 void Pace::Fill(JobProgress& progress) const {
   progress.floor_clock = clocks_.floor();
   progress.synchronization = ToString(clocks_.mode());
+  progress.announcements = {.management = row_management_,
+                            .ignored = announcements_ignored(),
+                            .on_trial = announcements_.in_progress(),
+                            .speedup = announcements_.speedup()};
   if (!clocks_.AnyoneWaits()) return;
   progress.floor_holder = job_.members().Name(straggler_.slowest());
   if (const MemberState* slowest = job_.members().Find(straggler_.slowest())) {

@@ -1,5 +1,6 @@
-// The steps of the workers: who is counted in the floor, who holds it, and switches of the synchronization mode
-// (ps/core/progress/clock_board.h). Externally synchronized.
+// The steps of the workers: who is counted in the floor, who holds it, switches of the synchronization mode
+// (ps/core/progress/clock_board.h), and whether steps are faster when what programs announce is acted on
+// (ps/core/progress/announcement_trial.h). Externally synchronized.
 #pragma once
 
 #include <vector>
@@ -9,6 +10,7 @@
 #include "ps/core/coordinator/state/job_context.h"
 #include "ps/core/coordinator/state/pending_orders.h"
 #include "ps/core/membership/takeover.h"
+#include "ps/core/progress/announcement_trial.h"
 #include "ps/core/progress/clock_board.h"
 #include "ps/core/progress/straggler_watch.h"
 #include "ps/core/protocol/coordinator_record.h"
@@ -37,6 +39,7 @@ class Pace {
 
   const SyncState& state() const { return clocks_.state(); }
   uint64_t floor() const { return clocks_.floor(); }
+  bool announcements_ignored() const;
   // All of them, after each change that they should hear of at once.
   void SendChanges(CoordinatorOutputs& out);
   // Others wait for one worker: said once per step that takes long.
@@ -45,6 +48,7 @@ class Pace {
   // --- the mode
 
   void OnCommand(CommandId id, const SetSynchronization& command, MonotonicTime deadline, CoordinatorOutputs& out);
+  void OnCommand(CommandId id, const SetRowManagement& command, MonotonicTime deadline, CoordinatorOutputs& out);
   // Continues with the first switch. True when it has ended; the next one may follow. `may_begin`: the clocks are
   // needed for nothing else.
   bool ContinueSwitch(bool may_begin, CoordinatorOutputs& out);
@@ -61,13 +65,15 @@ class Pace {
   void Restore(const std::vector<ClockBoard::Standing>& workers) { clocks_.Restore(workers); }
   void Fill(CoordinatorRecord& record) const { record.synchronization = ToString(clocks_.mode()); }
   void Fill(JobProgress& progress) const;
-  void SkipPause(Duration pause) { straggler_.SkipPause(pause); }
+  void SkipPause(Duration pause);
 
  private:
   JobContext& job_;
   ClockBoard clocks_;
   SwitchOrders switches_;
   StragglerWatch straggler_;
+  RowManagement row_management_;
+  AnnouncementTrial announcements_;
 };
 
 }  // namespace attune::ps

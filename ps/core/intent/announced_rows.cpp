@@ -8,14 +8,16 @@ namespace attune::ps {
 IntentBook::Added AnnouncedRows::Add(TableId table, std::span<const Key> keys, uint64_t begin, uint64_t end,
                                      Access access, Duration age_max, const StepPoint& at) {
   age_max_[table] = age_max;
+  was_announced_ = true;
   return book_.Add(table, keys, begin, end, access, at.clock);
 }
 
 AnnouncedRows::News AnnouncedRows::Advance(const StepPoint& at) {
   News news{.due = std::exchange(again_, {}), .repeated = {}, .ended = {}};
   const std::optional<uint64_t> last = LastStepInReach(at);
-  const IntentBook::Reached& reached = book_.Advance(at.clock, last.value_or(at.clock));
+  const IntentBook::Reached& reached = book_.Advance(at.clock, last.value_or(at.clock), ignored_);
   news.ended = reached.ended;
+  if (ignored_) news.due.clear();
   if (!last) return news;
   for (const TableKey row : reached.came) {
     if (AgeMaxOf(row.table)) news.due[row.table].push_back(row.key);

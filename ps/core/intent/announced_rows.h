@@ -1,6 +1,6 @@
 // Which rows of those that a program has announced are to be fetched now: those of the steps that a fetch takes, unless
-// what is fetched so early may not be read then (it would be too old, or the pace asks for newer values). Pure.
-// Externally synchronized.
+// what is fetched so early may not be read then (it would be too old, or the pace asks for newer values), or
+// announcements are ignored (announcement_trial.h). Pure. Externally synchronized.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/time_source.h"
@@ -55,12 +56,17 @@ class AnnouncedRows {
   // W: so many steps ahead rows are fetched, where age and pace permit it.
   uint64_t steps_ahead() const { return steps_ahead_; }
   bool empty() const { return book_.empty(); }
+  // From the next Advance on no announced row is within reach, or those of the steps in reach are again.
+  void SetIgnored(bool ignored) { ignored_ = ignored; }
+  // Rows were announced since the last call, or there are some that lie ahead.
+  bool TakeAnnounces() { return std::exchange(was_announced_, false) || !empty(); }
 
  private:
   std::optional<uint64_t> LastStepInReach(const StepPoint& at);
 
   IntentBook book_;
   StepRate rate_;
+  bool ignored_ = false, was_announced_ = false;
   LookAheadWindow window_;
   uint64_t steps_ahead_ = 1;
   std::map<TableId, Duration> age_max_;

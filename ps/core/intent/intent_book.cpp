@@ -26,19 +26,32 @@ IntentBook::Added IntentBook::Add(TableId table, std::span<const Key> keys, uint
   return added;
 }
 
-const IntentBook::Reached& IntentBook::Advance(uint64_t clock, uint64_t until) {
+const IntentBook::Reached& IntentBook::Advance(uint64_t clock, uint64_t until, bool ignored) {
   changed_.came.clear();
   changed_.repeated.clear();
   changed_.ended.clear();
   Forget(clock);
-  while (!ahead_.empty() && ahead_.begin()->first <= until) TakeFirst(clock);
+  if (ignored != ignored_) SetIgnored(ignored);
+  while (!ahead_.empty() && ahead_.begin()->first <= (ignored ? clock : until)) TakeFirst(clock);
   return changed_;
+}
+
+void IntentBook::SetIgnored(bool ignored) {
+  ignored_ = ignored;
+  if (ignored) {
+    rows_.ForEach([&](TableKey row, const Row&) { changed_.ended.push_back(row); });
+    rows_.Clear();
+    return;
+  }
+  for (const auto& [end, uses] : reached_) {
+    for (const Use& use : uses) Enter(use, end);
+  }
 }
 
 void IntentBook::Forget(uint64_t clock) {
   while (!reached_.empty() && reached_.begin()->first <= clock) {
     const std::vector<Use>& uses = reached_.begin()->second;
-    for (size_t i = 0; i < uses.size(); ++i) {
+    for (size_t i = 0; i < uses.size() && !ignored_; ++i) {
       PrefetchEntry(uses, i + kPrefetchDistance);
       const Use& use = uses[i];
       const TableKey row = RowOf(use);
@@ -56,29 +69,36 @@ void IntentBook::Forget(uint64_t clock) {
 void IntentBook::TakeFirst(uint64_t clock) {
   const auto first = ahead_.extract(ahead_.begin());
   const std::vector<Use>& uses = first.mapped();
+  std::vector<Use>* bucket = nullptr;  // of those that end with the use before
+  uint64_t bucket_end = 0;
   for (size_t i = 0; i < uses.size(); ++i) {
-    PrefetchEntry(uses, i + kPrefetchDistance);
+    if (!ignored_) PrefetchEntry(uses, i + kPrefetchDistance);
     const Use& use = uses[i];
     const uint64_t end = first.key() + use.steps;
     if (end <= clock) {
       --uses_;
       continue;
     }
-    reached_[end].push_back(use);
-    const TableKey row = RowOf(use);
-    Row& known = rows_[row];
-    if (known.uses++ == 0) {
-      changed_.came.push_back(row);
-    } else if (first.key() > known.begin) {
-      known.touches.closest =
-          static_cast<uint32_t>(std::min<uint64_t>(first.key() - known.begin, known.touches.closest));
-    }
-    if (use.steps > 1) known.touches.closest = 1;
-    known.begin = std::max(known.begin, first.key());
-    Count(use, 1, known.touches);
-    known.touches.end = std::max(known.touches.end, end);
-    if (known.touches.most() > 1) changed_.repeated.push_back(row);
+    if (bucket == nullptr || end != bucket_end) bucket = &reached_[bucket_end = end];
+    bucket->push_back(use);
+    if (!ignored_) Enter(use, end);
   }
+}
+
+void IntentBook::Enter(const Use& use, uint64_t end) {
+  const TableKey row = RowOf(use);
+  const uint64_t begin = end - use.steps;
+  Row& known = rows_[row];
+  if (known.uses++ == 0) {
+    changed_.came.push_back(row);
+  } else if (begin > known.begin) {
+    known.touches.closest = static_cast<uint32_t>(std::min<uint64_t>(begin - known.begin, known.touches.closest));
+  }
+  if (use.steps > 1) known.touches.closest = 1;
+  known.begin = std::max(known.begin, begin);
+  Count(use, 1, known.touches);
+  known.touches.end = std::max(known.touches.end, end);
+  if (known.touches.most() > 1) changed_.repeated.push_back(row);
 }
 
 void IntentBook::Count(const Use& use, int32_t sign, Touches& touches) {

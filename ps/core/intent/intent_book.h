@@ -1,6 +1,6 @@
 // What a worker's program has announced: which rows its next steps touch. Threads that announce the same row are
 // merged. A use waits until its first step comes within reach, is then in reach until its last step has ended, and
-// takes 16 bytes all the while.
+// takes 16 bytes all the while. While announcements are ignored the book keeps the uses and knows of no row in reach.
 //
 //   book.Add(table, keys, step + 3, step + 4, Access::kReadWrite, step);
 //   for (TableKey row : book.Advance(step, step + 8).came) ...
@@ -46,9 +46,9 @@ class IntentBook {
     std::vector<TableKey> repeated;  // more than one step touches them, and there is one use more than before
     std::vector<TableKey> ended;     // are within reach no more
   };
-  // `clock` is in progress, uses that begin by `until` are within reach. `until` may fall. The result is valid until
-  // the next call.
-  const Reached& Advance(uint64_t clock, uint64_t until);
+  // `clock` is in progress, uses that begin by `until` are within reach, which may fall. `ignored`: no row is. The
+  // result is valid until the next call.
+  const Reached& Advance(uint64_t clock, uint64_t until, bool ignored = false);
   // A use within reach has not ended.
   bool IsInReach(TableKey row) const { return rows_.Contains(row); }
   Touches TouchesOf(TableKey row) const {
@@ -85,15 +85,18 @@ class IntentBook {
     if (i < uses.size()) rows_.PrefetchEntry(RowOf(uses[i]));
   }
   static void Count(const Use& use, int32_t sign, Touches& touches);
+  void SetIgnored(bool ignored);
   void Forget(uint64_t clock);
   void TakeFirst(uint64_t clock);
+  void Enter(const Use& use, uint64_t end);
 
   const size_t uses_max_;
   size_t uses_ = 0;
   std::map<uint64_t, std::vector<Use>> ahead_;    // by their first step
   std::map<uint64_t, std::vector<Use>> reached_;  // by the step after their last one
-  KeyMap<Row> rows_;                              // those of reached_
-  Reached changed_;                               // scratch
+  bool ignored_ = false;
+  KeyMap<Row> rows_;  // those of reached_; none while ignored_
+  Reached changed_;   // scratch
 };
 
 }  // namespace attune::ps

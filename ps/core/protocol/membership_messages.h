@@ -110,13 +110,14 @@ struct Heartbeat {
   uint64_t supports = 0;  // the newest SupportQuestion that has arrived; 0: none
   // Members under this map to which the node should have a link and has none; not more than kUnreachedMax of them.
   std::vector<NodeId> unreached;
+  bool announces = false;  // the program has announced rows since the heartbeat before, or they lie ahead
   bool operator==(const Heartbeat&) const = default;
 };
 ATTUNE_FIELDS(Heartbeat, FIELD(number, Is::kCount), FIELD(map_version), FIELD(steps, Is::kCount),
               FIELD(clock, Is::kCount), FIELD(begun, Is::kCount), FIELD(promised), FIELD(loss_sum, Is::kFinite),
               FIELD(loss_samples, Is::kCount), FIELD(samples, Is::kCount), FIELD(acked_below, Is::kCount),
               FIELD(leases, AtMost(kLeasesPerWorkerMax)), FIELD(supports),
-              FIELD(unreached, AtMost(kUnreachedMax, Is::kNode)));
+              FIELD(unreached, AtMost(kUnreachedMax, Is::kNode)), FIELD(announces));
 
 // Where a node stands with its rows, under the map it names: sent with every heartbeat and when an entry that another
 // node may wait for becomes zero or joins_done grows. Stateless: the newest one (by `number`) counts.
@@ -182,10 +183,11 @@ struct HeartbeatAck {
   // (ps/core/link/liveness_lease.h).
   Duration liveness{};
   SupportQuestion support{};
+  bool announcements_ignored = false;  // at workers, until the next one (ps/core/progress/announcement_trial.h)
   bool operator==(const HeartbeatAck&) const = default;
 };
 ATTUNE_FIELDS(HeartbeatAck, FIELD(number), FIELD(sync), FIELD_AS("liveness_nanoseconds", liveness, Is::kLeaseTime),
-              FIELD(support));
+              FIELD(support), FIELD(announcements_ignored));
 
 // coordinator -> workers: the floor has risen, or a hold has begun or ended. Also in every HeartbeatAck.
 struct SyncUpdate {

@@ -158,6 +158,7 @@ Heartbeat WorkerCore::NextHeartbeat() {
 
 void WorkerCore::OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {
   heartbeats_.Answered(message.number, message.liveness);
+  rows_.fetches().SetIgnored(message.announcements_ignored);
   if (heartbeats_.MayAct(now)) {
     for (Received& input : inbox_.TakeUnderLease()) On(std::move(input), now, out);
   }

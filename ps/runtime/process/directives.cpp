@@ -6,6 +6,7 @@
 
 #include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
+#include "proto/row_management.h"
 #include "proto/sync_mode.h"
 #include "ps/core/protocol/incarnation.h"
 #include "ps/core/protocol/limits.h"
@@ -63,6 +64,10 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
     case v1::Directive::kSetSynchronization: {
       ASSIGN_OR_RETURN(const SyncMode mode, FromProto(directive.set_synchronization().synchronization()));
       return Command(SetSynchronization{mode});
+    }
+    case v1::Directive::kSetRowManagement: {
+      ASSIGN_OR_RETURN(const RowManagement management, FromProto(directive.set_row_management().management()));
+      return Command(SetRowManagement{management});
     }
     case v1::Directive::kCheckpoint:
       return Command(TakeCheckpoint{directive.checkpoint().directory()});

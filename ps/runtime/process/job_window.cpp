@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "proto/row_management.h"
 #include "proto/sync_mode.h"
 
 namespace attune::ps {
@@ -89,6 +90,7 @@ v1::Abilities AbilitiesOfServers() {
   abilities.set_coordinator_failover(true);
   abilities.set_synchronization_modes(true);
   abilities.set_checkpoints(true);
+  abilities.set_row_management(true);
   return abilities;
 }
 
@@ -127,6 +129,11 @@ v1::JobWindow ToProto(const JobProgress& progress, const ShardMap& map, uint32_t
   *to.mutable_abilities() = AbilitiesOfServers();
   if (const auto mode = ParseSyncMode(progress.synchronization); mode.ok())
     *to.mutable_synchronization() = ToProto(*mode);
+  v1::Announcements& announcements = *to.mutable_announcements();
+  announcements.set_management(ToProto(progress.announcements.management));
+  announcements.set_ignored(progress.announcements.ignored);
+  announcements.set_on_trial(progress.announcements.on_trial);
+  if (progress.announcements.speedup) announcements.set_speedup(*progress.announcements.speedup);
   if (progress.floor_worker) to.set_slowest_worker(*progress.floor_worker);
   FillServers(map, &to);
   to.mutable_lost_pods()->Add(progress.lost_pods.begin(), progress.lost_pods.end());

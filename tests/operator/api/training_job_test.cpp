@@ -44,6 +44,7 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   job["spec"].merge_patch(Json::parse(R"({
     "goal": {"epochs": 3, "steps": 5000000000, "targetLoss": 2, "maxDurationSeconds": 90},
     "data": {"items": 7, "leaseItems": 8}, "synchronization": {"mode": "SSP", "staleness": 4},
+    "rowManagement": "Static",
     "servers": {"replicas": 2, "min": 2, "max": 4, "backups": 1,
     "resources": {"cpu": {"max": "1500m"}}}, "workers": {"replicas": 5, "min": 1, "max": 9, "threads": 2,
     "resources": {"cpu": {"min": "250m", "max": "4", "target": "2"}, "memory": {"max": "4Gi", "target": "1536Mi"}}},
@@ -70,6 +71,7 @@ TEST(TrainingJob, EveryFieldArrivesInItsMember) {
   EXPECT_EQ(spec.goal.max_duration_seconds, 90);
   EXPECT_EQ(spec.data.items, 7U);
   EXPECT_EQ(spec.data.lease_items, 8U);
+  EXPECT_EQ(spec.row_management, RowManagement::kStatic);
   EXPECT_EQ(spec.servers.replicas, 2);
   EXPECT_EQ(spec.run_policy.success_policy, SuccessPolicy::kGoalReached);
   EXPECT_EQ(spec.start_policy.gang_timeout_seconds, 120);

@@ -25,6 +25,9 @@ TEST(Directives, EachBecomesItsCommand) {
   EXPECT_EQ(mode(""), SyncMode::Async());
   EXPECT_EQ(mode("mode: BSP"), SyncMode::Bsp());
   EXPECT_EQ(mode("mode: SSP staleness: 4"), SyncMode::Ssp(4));
+  EXPECT_EQ(std::get<SetRowManagement>(*ToCommand(Parse("set_row_management {management: ROW_MANAGEMENT_STATIC}")))
+                .management,
+            RowManagement::kStatic);
   EXPECT_EQ(std::get<TakeCheckpoint>(*ToCommand(Parse("checkpoint {directory: '/c'}"))).directory, "/c");
   EXPECT_EQ(std::get<SetServers>(*ToCommand(Parse("set_servers {servers: 3}"))).servers, 3U);
   const auto gone = std::get<NodeGone>(*ToCommand(Parse("node_gone {role: 'worker' index: 2 pod_uid: 'a-b'}")));
@@ -48,6 +51,7 @@ TEST(Directives, VotersReachTheCoordinatorAsTheyWereRecorded) {
 TEST(Directives, WhatMakesNoSenseIsRefusedWithTheReason) {
   const std::pair<const char*, const char*> kTable[] = {
       {"set_synchronization {synchronization {mode: SSP}}", "a staleness of 0 steps; 1 to 1000000"},
+      {"set_row_management {management: 7}", "a row management that this release does not know (7)"},
       {"set_servers {}", "at least one has to stay"},
       {"node_gone {role: 'evaluator'}", "'evaluator' is neither server nor worker"},
       {"host_coordinator {}", "terms are 1 to 4294967295"},

@@ -13,6 +13,7 @@ void JobParameters::DrawAnnounced(uint64_t seed_of_announced) {
   if (!random.Chance(0.4)) return;
   announce_ahead = 1 + static_cast<uint32_t>(random.Below(6));
   age_milliseconds_max = random.Chance(0.5) ? 20 + random.Below(200) : 1000;
+  row_management_changes = random.Chance(0.3) ? 1 + random.Below(4) : 0;
 }
 
 void JobParameters::DrawClosing(uint64_t seed_of_closing) {
@@ -110,7 +111,8 @@ std::string ToString(const JobParameters& p) {
        << " localize_chance=" << p.localize_chance << " rows_per_worker_max=" << p.rows_per_worker_max
        << " save_chance=" << p.save_chance << " full_disk_chance=" << p.full_disk_chance
        << " announce_ahead=" << p.announce_ahead << " age_milliseconds_max=" << p.age_milliseconds_max
-       << " closing_items=" << p.closing_items << " closing_failure_chance=" << p.closing_failure_chance;
+       << " row_management_changes=" << p.row_management_changes << " closing_items=" << p.closing_items
+       << " closing_failure_chance=" << p.closing_failure_chance;
   return text.str();
 }
 

@@ -37,10 +37,11 @@ struct JobParameters {
   uint32_t checkpoints = 0;   // taken by the operator
   bool crash_of_all = false;  // everything ends and is started again from the newest checkpoint
   double save_chance = 0;
-  double full_disk_chance = 0;        // of a write
-  double localize_chance = 0;         // of a worker that fetches rows, per batch
-  uint64_t rows_per_worker_max = 0;   // that it has memory for; 0: any number
-  uint32_t announce_ahead = 0;        // steps whose pulls a worker announces before; 0: none
+  double full_disk_chance = 0;       // of a write
+  double localize_chance = 0;        // of a worker that fetches rows, per batch
+  uint64_t rows_per_worker_max = 0;  // that it has memory for; 0: any number
+  uint32_t announce_ahead = 0;       // steps whose pulls a worker announces before; 0: none
+  uint32_t row_management_changes = 0;
   uint64_t age_milliseconds_max = 0;  // of a row that was fetched for that
   uint64_t closing_items = 0;         // of the data set for the closing work; 0: there is none
   double closing_failure_chance = 0;  // of a worker at one of them: it dies, or gives up

@@ -276,10 +276,12 @@ void JobSimulation::Announce(size_t index) {
   for (uint64_t step = clock + 1; step <= clock + parameters_.announce_ahead; ++step) {
     if (worker.fate != Fate::kRunning || worker.announced.contains(step) || random().Chance(0.2)) continue;
     const std::vector<Key>& keys = worker.announced[step] = DrawKeys();
+    const uint64_t end = step + 1 + random().Below(3);
+    for (const Key key : keys) worker.announced_until[key] = std::max(worker.announced_until[key], end);
     StepWorker(index, IntendCall{.table = worker.rows_table,
                                  .keys = keys,
                                  .begin = step,
-                                 .end = step + 1 + random().Below(3),
+                                 .end = end,
                                  .access = Access::kReadWrite,
                                  .age_max = std::chrono::milliseconds(parameters_.age_milliseconds_max)});
   }
@@ -345,7 +347,6 @@ void JobSimulation::Pull(size_t index, TableId table, const std::vector<Key>& ke
 void JobSimulation::NoteWhatMustBeSeen(const Worker& worker, PullCheck& pull) {
   const StepGate& gate = worker.core->steps().gate();
   const uint64_t floor = gate.ModeAt(gate.clock()).FloorNeeded(gate.clock());
-  const AnnouncedRows& announced = worker.core->rows().announced();
   const uint64_t clock = worker.core->steps().ended();
   const Account& account = accounts_[pull.table.value()];
   for (const auto& [place, seen] : pull.seen_before) {
@@ -353,8 +354,11 @@ void JobSimulation::NoteWhatMustBeSeen(const Worker& worker, PullCheck& pull) {
       for (auto step = steps->second.begin(); step != steps->second.lower_bound(floor); ++step)
         pull.needed_by_pace[place] += step->second;
     }
-    // What is not announced is read as it is when the pull begins.
-    const bool may_be_old = announced.TouchesOf({pull.table, place.first}).end > clock;
+    // What is not announced is read as it is when the pull begins. What is may be old also while announcements are
+    // ignored.
+    const auto until = worker.announced_until.find(place.first);
+    const bool may_be_old =
+        pull.table == worker.rows_table && until != worker.announced_until.end() && until->second > clock;
     const MonotonicTime then = may_be_old ? now() - std::chrono::milliseconds(parameters_.age_milliseconds_max) : now();
     if (const auto times = account.by_time.find(place); times != account.by_time.end()) {
       if (const auto after = times->second.upper_bound(then); after != times->second.begin())

@@ -37,6 +37,10 @@ void JobSimulation::ScheduleChanges() {
     Count("switches");
     Order(SetSynchronization{*ParseSyncMode(kModes[random().Below(std::size(kModes))])});
   });
+  times(parameters_.row_management_changes, [this] {
+    Count("changes of row management");
+    Order(SetRowManagement{random().Chance(0.5) ? RowManagement::kStatic : RowManagement::kAlways});
+  });
   if (parameters_.slow_process_factor > 1) {
     network_.SlowDown(static_cast<Place>(1 + random().Below(2 * parameters_.servers + 2)),
                       parameters_.slow_process_factor);

@@ -135,6 +135,7 @@ class JobSimulation : public World {
     uint64_t position = 0, batch_begin = 0;
     bool waiting_for_pull = false;
     std::map<uint64_t, std::vector<Key>> announced;  // what is pulled in a step, by Session::clock()
+    std::map<Key, uint64_t> announced_until;         // the end of its last use
     uint32_t column() const { return process % kColumns; }
   };
 

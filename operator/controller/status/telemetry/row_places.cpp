@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "operator/controller/members/move.h"
+#include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/evidence.h"
 
 namespace attune::controller {
@@ -48,7 +49,10 @@ std::optional<api::RowPlaces> RowPlacesOf(const Observed& observed, Now now) {
     places.oldest_read_seconds =
         std::max(places.oldest_read_seconds, Thousandths(worker.copies().oldest_read_seconds()));
   }
-  if (sums.rows <= 0 || sums.rows + sums.late <= sums.remote) return std::nullopt;
+  v1::Announcements announcements;
+  if (const v1::JobWindow* window = CurrentWindow(observed)) announcements = window->announcements();
+  const bool is_tried = announcements.on_trial() || announcements.has_speedup();
+  if (sums.rows <= 0 || (sums.rows + sums.late <= sums.remote && !is_tried)) return std::nullopt;
   places.per_second = std::round(sums.rows_per_second);
   places.replicated = Thousandths(sums.replicated / sums.rows);
   places.owned = Thousandths(sums.owned / sums.rows);
@@ -58,6 +62,9 @@ std::optional<api::RowPlaces> RowPlacesOf(const Observed& observed, Now now) {
   places.late = Thousandths(sums.late / sums.rows);
   places.flushed_bytes_per_second = static_cast<uint64_t>(sums.flushed_per_second);
   places.refreshed_bytes_per_second = static_cast<uint64_t>(sums.refreshed_per_second);
+  places.ignored = announcements.ignored();
+  places.on_trial = announcements.on_trial();
+  if (announcements.has_speedup()) places.speedup = std::round(100 * announcements.speedup()) / 100;
   return places;
 }
 

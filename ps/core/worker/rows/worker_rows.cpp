@@ -220,9 +220,10 @@ void WorkerRows::EndAll(const Status& status, WorkerOutputs& out) {
   pulls_.EndAll(status, out);
 }
 
-void WorkerRows::DescribeIn(Heartbeat& heartbeat) const {
+void WorkerRows::DescribeIn(Heartbeat& heartbeat) {
   heartbeat.acked_below = pushes_.window().AckedBelow();
   heartbeat.unreached = own_.Unreached();
+  heartbeat.announces = announced_.TakeAnnounces();
 }
 
 RowCounts WorkerRows::TakeCounts() {

@@ -99,7 +99,7 @@ class WorkerRows {
   void EndAll(const Status& status, WorkerOutputs& out);
 
   // What a heartbeat says of rows.
-  void DescribeIn(Heartbeat& heartbeat) const;
+  void DescribeIn(Heartbeat& heartbeat);
   // Since the last call.
   RowCounts TakeCounts();
 

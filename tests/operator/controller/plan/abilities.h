@@ -12,6 +12,7 @@ inline v1::Abilities AllAbilities() {
   can.set_coordinator_failover(true);
   can.set_synchronization_modes(true);
   can.set_checkpoints(true);
+  can.set_row_management(true);
   return can;
 }
 

@@ -51,6 +51,29 @@ TEST(Requests, AModeThatIsRefusedOrImpossibleIsSaid) {
   EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot switch to BSP and continue with Async"));
 }
 
+TEST(Requests, WhatWorkersMakeOfAnnouncedRowsIsAskedForUntilItIsInForce) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  cluster.Settle();
+  EXPECT_THAT(cluster.sent_texts(), IsEmpty());
+  cluster.job().spec.row_management = RowManagement::kStatic;
+  ++cluster.job().generation;
+  cluster.Settle();
+  EXPECT_THAT(cluster.sent_texts(), ElementsAre("a-server-0 rowManagement=Static"));
+  cluster.Answer("rowManagement=Static", Outcome::kRefused, "the job is finished");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring),
+              StartsWith("False/RowManagementRefused: rowManagement Static did not come into force: the job is"));
+  cluster.sample.job->mutable_announcements()->set_management(v1::ROW_MANAGEMENT_STATIC);
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kReconfiguring), StartsWith("False/Settled"));
+
+  FakeCluster unable = Running(MakeTrainingJob("b").Servers(1).Workers(1), v1::Abilities());
+  unable.job().spec.row_management = RowManagement::kAlways;
+  unable.Settle();
+  EXPECT_THAT(unable.sent_texts(), IsEmpty());
+  EXPECT_THAT(unable.Condition(api::kReconfiguring), HasSubstr("cannot change what workers make of announced rows"));
+}
+
 // What a worker says it computes with.
 void Say(FakeCluster& cluster, const std::string& pod, uint32_t threads, uint32_t most) {
   for (telemetry::PodSample& sample : cluster.sample.pods) {

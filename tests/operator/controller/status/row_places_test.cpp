@@ -62,6 +62,19 @@ TEST(RowPlacesTest, SharesAreOfAllRowsOfAllWorkersAndTheOldestReadIsTheOldestOfA
                                      .refreshed_bytes_per_second = 2000}));
 }
 
+TEST(RowPlacesTest, AnnouncementsThatAreTriedAreWorthALineWhenAllRowsAreRemote) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Workers(1));
+  Report(cluster, "a-worker-0", {.remote = 1000});
+  v1::Announcements& announcements = *cluster.sample.job->mutable_announcements();
+  announcements.set_ignored(true);
+  announcements.set_speedup(0.8049);
+  const auto places = RowPlacesOf(cluster.Observe(), cluster.now());
+  ASSERT_TRUE(places);
+  EXPECT_TRUE(places->ignored);
+  EXPECT_FALSE(places->on_trial);
+  EXPECT_EQ(places->speedup, 0.8);
+}
+
 TEST(RowPlacesTest, AJobThatAnnouncesNothingHasNone) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Workers(1));
   Report(cluster, "a-worker-0", {.remote = 1000});

@@ -65,7 +65,9 @@ class Harness {
   Command AnyCommand() {
     Random& random = messages_.random();
     const auto index = static_cast<uint32_t>(random.Below(HostileMessages::kServers + 1));
-    switch (random.Below(6)) {
+    switch (random.Below(7)) {
+      case 6:
+        return SetRowManagement{static_cast<RowManagement>(random.Below(3))};
       case 0:
         return SetSynchronization{random.Chance(0.5) ? SyncMode::Bsp() : SyncMode::Async()};
       case 1:

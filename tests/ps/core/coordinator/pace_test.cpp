@@ -46,6 +46,44 @@ TEST_F(PaceTest, WorkersHearOfAFloorThatRises) {
   EXPECT_TRUE(out_.send.empty());
 }
 
+TEST_F(PaceTest, AnnouncementsAreIgnoredWhenItIsAskedForAndInTurnsWhileTheyAreTried) {
+  const auto report = [this](Duration time, bool announces) {
+    for (const MonotonicTime end = job_.now() + time; job_.now() < end;) {
+      Now(job_.now().time_since_epoch() + std::chrono::milliseconds(500));
+      for (const NodeId worker : {kWorker, kOther}) {
+        At(worker).last.announces = announces;
+        At(worker).last.steps += 100;
+        pace_.Report(At(worker));
+      }
+    }
+  };
+  const auto progress = [this] {
+    JobProgress filled;
+    pace_.Fill(filled);
+    return filled.announcements;
+  };
+  const auto ask = [this](RowManagement management) {
+    pace_.OnCommand(CommandId(1), SetRowManagement{management}, MonotonicTime{}, out_);
+  };
+  EXPECT_FALSE(pace_.announcements_ignored());
+  ask(RowManagement::kStatic);
+  ASSERT_EQ(out_.command_results.size(), 1U);
+  EXPECT_TRUE(out_.command_results[0].status.ok());
+  EXPECT_TRUE(pace_.announcements_ignored());
+  EXPECT_EQ(progress().management, RowManagement::kStatic);
+  ask(RowManagement::kAlways);
+  report(std::chrono::minutes(5), true);
+  EXPECT_FALSE(pace_.announcements_ignored());
+  EXPECT_FALSE(progress().speedup) << "nothing is tried";
+  ask(RowManagement::kAdaptive);
+  report(std::chrono::seconds(10), true);
+  EXPECT_TRUE(progress().on_trial);
+  report(std::chrono::minutes(1), true);
+  ASSERT_TRUE(progress().speedup);
+  EXPECT_NEAR(*progress().speedup, 1, 0.01);
+  EXPECT_TRUE(pace_.announcements_ignored()) << "they made no difference";
+}
+
 TEST_F(PaceTest, AWorkerThatOthersWaitForIsNamedOnceAStep) {
   Says(kWorker, 1, 0);
   pace_.WatchFloor(out_);

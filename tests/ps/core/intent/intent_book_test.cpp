@@ -80,9 +80,31 @@ TEST(IntentBook, ReachMayFallAndRiseAgain) {
   EXPECT_THAT(KeysThatCome(book, 2, 6), ElementsAre(2));
 }
 
+TEST(IntentBook, WhileAnnouncementsAreIgnoredNoRowIsInReachAndNoneIsForgotten) {
+  IntentBook book(100);
+  Add(book, {1}, 1, 2);
+  Add(book, {2, 3}, 2, 9);
+  Add(book, {2}, 3, 4);
+  EXPECT_THAT(KeysThatCome(book, 0, 2), ElementsAre(1, 2, 3));
+  const auto ended = [](const IntentBook::Reached& reached) {
+    std::set<Key> keys;
+    for (const TableKey row : reached.ended) keys.insert(row.key);
+    return keys;
+  };
+  EXPECT_THAT(ended(book.Advance(1, 3, true)), ElementsAre(1, 2, 3));
+  EXPECT_FALSE(book.IsInReach({kTable, 2}));
+  EXPECT_THAT(book.Advance(3, 5, true).came, IsEmpty());
+  EXPECT_EQ(book.uses(), 3U) << "the first one has ended";
+  EXPECT_THAT(KeysThatCome(book, 3, 5), ElementsAre(2, 3)) << "both uses of the former";
+  EXPECT_EQ(book.TouchesOf({kTable, 2}).end, 9U);
+  EXPECT_THAT(ended(book.Advance(9, 9)), ElementsAre(2, 3));
+  EXPECT_TRUE(book.empty());
+}
+
 // Against a list of every (row, step).
 TEST(IntentBook, AgreesWithAListOfAllUses) {
   Random random(TestSeed("20,000 announcements and steps, 40 rows"));
+  bool ignored = false;
   IntentBook book(1 << 20);
   std::multimap<Key, std::pair<uint64_t, uint64_t>> uses;
   uint64_t clock = 0, reached = 0;
@@ -97,14 +119,16 @@ TEST(IntentBook, AgreesWithAListOfAllUses) {
     }
     clock += random.Below(2);
     reached = clock + random.Below(12);
-    for (const TableKey row : book.Advance(clock, reached).came) in_reach.insert(row.key);
+    if (random.Chance(0.05)) ignored = !ignored;
+    if (ignored) in_reach.clear();
+    for (const TableKey row : book.Advance(clock, reached, ignored).came) in_reach.insert(row.key);
     std::erase_if(uses, [&](const auto& use) { return use.second.second <= clock; });
     for (Key key = 0; key < 40; ++key) {
       uint64_t end = 0;
       bool within = false;
       const auto [first, last] = uses.equal_range(key);
       for (auto use = first; use != last; ++use) {
-        if (use->second.first > reached) continue;
+        if (use->second.first > reached || ignored) continue;
         within = true;
         end = std::max(end, use->second.second);
       }
@@ -113,7 +137,7 @@ TEST(IntentBook, AgreesWithAListOfAllUses) {
         EXPECT_TRUE(book.IsInReach({kTable, key}));
       }
       EXPECT_TRUE(!within || end <= clock + 1 || book.IsUsedAfter({kTable, key}, clock)) << "key " << key;
-      EXPECT_TRUE(first != last || !book.IsInReach({kTable, key})) << "key " << key;
+      EXPECT_TRUE((first != last && !ignored) || !book.IsInReach({kTable, key})) << "key " << key;
     }
     EXPECT_EQ(book.uses(), uses.size());
   }

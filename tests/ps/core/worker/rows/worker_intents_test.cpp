@@ -102,6 +102,39 @@ TEST_F(WorkerIntentsTest, AnnouncedRowsAreFetchedFromTheirHomesAndPulledFromHere
   EXPECT_EQ(rows_.TakeCounts().accesses.fetched, 3U);
 }
 
+TEST_F(WorkerIntentsTest, NothingIsFetchedWhileAnnouncementsAreIgnoredAndWhatWasIsDropped) {
+  Intend({first_}, 1);
+  for (const auto& pull : Asked()) Answer(pull, 5);
+  rows_.fetches().SetIgnored(true);
+  Intend({second_}, 1);
+  Intend({second_}, 2);
+  EXPECT_THAT(Asked(), IsEmpty());
+  EndStep();
+  EXPECT_FALSE(Pull({first_}));
+  EXPECT_EQ(Asked().size(), 1U);
+  rows_.fetches().SetIgnored(false);
+  EndStep();
+  const auto asked = Asked();
+  ASSERT_EQ(asked.size(), 1U) << "what was announced meanwhile is not forgotten";
+  EXPECT_THAT(asked[0].second.keys.view(), ElementsAre(second_));
+}
+
+TEST_F(WorkerIntentsTest, HeartbeatsSayWhetherRowsAreAnnounced) {
+  const auto announces = [this] {
+    Heartbeat heartbeat;
+    rows_.DescribeIn(heartbeat);
+    return heartbeat.announces;
+  };
+  EXPECT_FALSE(announces());
+  Intend({first_}, 1);
+  EXPECT_TRUE(announces());
+  EXPECT_TRUE(announces()) << "they still lie ahead";
+  for (int i = 0; i < 2; ++i) EndStep();
+  EXPECT_FALSE(announces());
+  Intend({first_}, 1);
+  EXPECT_TRUE(announces()) << "late, but there was an announcement";
+}
+
 TEST_F(WorkerIntentsTest, APullWaitsForWhatIsComingAndAsksForTheRest) {
   Intend({first_}, 1);
   const auto coming = Asked();

@@ -1,0 +1,82 @@
+#include "ps/core/progress/announcement_trial.h"
+
+namespace attune::ps {
+
+void AnnouncementTrial::Report(NodeId worker, uint64_t steps, bool announces, MonotonicTime now) {
+  if (!announces) return Remove(worker, now);
+  const auto [entry, is_new] = workers_.try_emplace(worker);
+  if (!next_) next_ = now + kBefore;
+  if (is_new) return Abandon(now);
+  if (!in_progress()) {
+    if (now >= *next_) {
+      trial_began_ = now;
+      Begin(0, now);
+    }
+    return;
+  }
+  if (now - phase_began_ < kWarmUp) return;
+  Worker& known = entry->second;
+  (known.first ? known.last : known.first) = {.steps = steps, .at = now};
+  if (now - phase_began_ > kPhaseMax) return Abandon(now);
+  if (!IsPhaseOver(now)) return;
+  rates_[phase_] = Rate();
+  if (phase_ + 1 == kPhases) return Decide(now);
+  Begin(phase_ + 1, now);
+}
+
+void AnnouncementTrial::Remove(NodeId worker, MonotonicTime now) {
+  if (workers_.erase(worker) > 0) Abandon(now);
+}
+
+void AnnouncementTrial::SkipPause(Duration pause, MonotonicTime now) {
+  if (next_) *next_ += pause;
+  Abandon(now);
+}
+
+void AnnouncementTrial::Begin(size_t phase, MonotonicTime now) {
+  phase_ = phase;
+  phase_began_ = now;
+  for (auto& [id, worker] : workers_) worker = {};
+}
+
+void AnnouncementTrial::Abandon(MonotonicTime now) {
+  if (!in_progress()) return;
+  phase_ = kPhases;
+  next_ = now + kAgain;
+}
+
+bool AnnouncementTrial::IsPhaseOver(MonotonicTime now) const {
+  return now - phase_began_ >= kPhase && std::ranges::all_of(workers_, [](const auto& entry) {
+           const Worker& worker = entry.second;
+           return worker.last && worker.last->steps >= worker.first->steps + kSteps;
+         });
+}
+
+// Of each worker by its own reports, which come at about equal distances.
+double AnnouncementTrial::Rate() const {
+  double rate = 0;
+  for (const auto& [id, worker] : workers_) {
+    rate += static_cast<double>(worker.last->steps - worker.first->steps) / Seconds(worker.last->at - worker.first->at);
+  }
+  return rate;
+}
+
+// Of every other phase from `first` on.
+double AnnouncementTrial::MedianFrom(size_t first) const {
+  std::array<double, kPhases / 2> rates{};
+  for (size_t i = 0; i < rates.size(); ++i) rates[i] = rates_[first + 2 * i];
+  std::ranges::sort(rates);
+  return rates[rates.size() / 2];
+}
+
+void AnnouncementTrial::Decide(MonotonicTime now) {
+  const double with = MedianFrom(0), without = MedianFrom(1);
+  speedup_ = with / without;
+  const bool is_worth_it = *speedup_ >= kGain;
+  rests_ = is_worth_it == is_worth_it_ ? std::min(2 * rests_, kRestMax) : kRestMin;
+  is_worth_it_ = is_worth_it;
+  phase_ = kPhases;
+  next_ = now + rests_ * (now - trial_began_);
+}
+
+}  // namespace attune::ps

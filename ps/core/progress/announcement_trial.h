@@ -1,0 +1,77 @@
+// Whether the workers of a job act on what their programs announce. Rows fetched ahead and copies save the time of
+// waiting and cost processor time, at the workers and at the homes. Which of the two is more depends on the links, on
+// the program and on what else runs on the machines, none of which is known here; the steps that all workers end in a
+// second show all of it. So the coordinator has the job run with and without, in turns, and keeps what is faster until
+// the next trial. All workers change at the same time: one alone that takes processor time from the others would find
+// that it pays.
+//
+// A trial has six phases, every other one with announcements ignored, and compares the medians of their rates. Trials
+// are far apart: at first 12, and with each equal outcome up to 48 times as far as one takes, so that the phases of the
+// worse kind are some 4 and later 1 percent of all time. Pure. Externally synchronized.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "base/time_source.h"
+#include "ps/core/protocol/ids.h"
+
+namespace attune::ps {
+
+class AnnouncementTrial {
+ public:
+  // A worker has ended so many steps since it joined. `announces`: its program has announced rows of late.
+  void Report(NodeId worker, uint64_t steps, bool announces, MonotonicTime now);
+  void Remove(NodeId worker, MonotonicTime now);
+  // This process has stood still for so long.
+  void SkipPause(Duration pause, MonotonicTime now);
+
+  // Workers act on announcements at present.
+  bool acts() const { return in_progress() ? phase_ % 2 == 0 : is_worth_it_; }
+  bool in_progress() const { return phase_ < kPhases; }
+  // The job's rate with announcements acted on, relative to that with announcements ignored, by the last trial; none
+  // before its end.
+  std::optional<double> speedup() const { return speedup_; }
+
+ private:
+  struct Sample {
+    uint64_t steps = 0;
+    MonotonicTime at{};
+  };
+  struct Worker {
+    std::optional<Sample> first, last;  // within the phase
+  };
+
+  static constexpr size_t kPhases = 6;
+  static constexpr uint64_t kSteps = 8;                         // of each worker, in a phase at least
+  static constexpr Duration kBefore = std::chrono::seconds(3);  // connections, caches and rows are new
+  // Workers hear of a phase with their next heartbeat, and what is on its way from the phase before comes to an end.
+  static constexpr Duration kWarmUp = std::chrono::milliseconds(1500);
+  static constexpr Duration kPhase = std::chrono::seconds(4), kPhaseMax = std::chrono::minutes(5);  // with that
+  static constexpr Duration kAgain = std::chrono::seconds(10);  // after a trial without an outcome
+  static constexpr int64_t kRestMin = 12, kRestMax = 48;        // trials
+  static constexpr double kGain = 1.01;  // less does not pay for the processor time that others could use
+
+  void Begin(size_t phase, MonotonicTime now);
+  void Abandon(MonotonicTime now);
+  bool IsPhaseOver(MonotonicTime now) const;
+  double Rate() const;
+  double MedianFrom(size_t first) const;
+  void Decide(MonotonicTime now);
+
+  std::map<NodeId, Worker> workers_;  // whose programs announce
+  size_t phase_ = kPhases;            // kPhases: none, until next_
+  MonotonicTime phase_began_{}, trial_began_{};
+  std::optional<MonotonicTime> next_;
+  std::array<double, kPhases> rates_{};
+  bool is_worth_it_ = true;
+  int64_t rests_ = kRestMin / 2;
+  std::optional<double> speedup_;
+};
+
+}  // namespace attune::ps
