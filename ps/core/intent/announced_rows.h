@@ -56,8 +56,9 @@ class AnnouncedRows {
   // W: so many steps ahead rows are fetched, where age and pace permit it.
   uint64_t steps_ahead() const { return steps_ahead_; }
   bool empty() const { return book_.empty(); }
-  // From the next Advance on no announced row is within reach, or those of the steps in reach are again.
-  void SetIgnored(bool ignored) { ignored_ = ignored; }
+  // From the next Advance on no announced row is within reach, or those of the steps in reach are again. Returns
+  // whether this is a change.
+  bool SetIgnored(bool ignored) { return std::exchange(ignored_, ignored) != ignored; }
   // Rows were announced since the last call, or there are some that lie ahead.
   bool TakeAnnounces() { return std::exchange(was_announced_, false) || !empty(); }
 

@@ -129,7 +129,9 @@ void WorkerCore::OnMessage(NodeId, MapUpdate&& message, MonotonicTime now, Worke
   for (const auto& [from, notice] : coordinator_.TakeEarly()) {
     if (auto place = coordinator_.Follow(from, notice, cluster_.map())) out.coordinator = std::move(place);
   }
-  if (change.homes_changed || change.server_gone || change.recovered) rows_.replicas().GiveUp(now, out);
+  if (change.homes_changed || change.server_gone || change.recovered) {
+    rows_.replicas().GiveUp(WorkerReplicas::Because::kHomesChanged, now, out);
+  }
   if ((change.server_gone || change.recovered) && options_.mutations.row != RowMutation::kNoReissueAtRecovery) {
     rows_.Reissue(now, out);
   }
@@ -158,7 +160,7 @@ Heartbeat WorkerCore::NextHeartbeat() {
 
 void WorkerCore::OnMessage(NodeId from, HeartbeatAck&& message, MonotonicTime now, WorkerOutputs& out) {
   heartbeats_.Answered(message.number, message.liveness);
-  rows_.fetches().SetIgnored(message.announcements_ignored);
+  rows_.fetches().SetIgnored(message.announcements_ignored, now, out);
   if (heartbeats_.MayAct(now)) {
     for (Received& input : inbox_.TakeUnderLease()) On(std::move(input), now, out);
   }

@@ -15,6 +15,15 @@ std::vector<NodeId> OwnersLost(const ShardMap& old, const ShardMap& map) {
   return lost;
 }
 
+// The one map between these two, which this node has not seen, was a planned change that moved the home from the one
+// before to this node, and no other: a change leaves the backup as it is, so a recovery alone makes only a backup the
+// home, the next backup, or another server of a shard that is uncovered.
+bool IsMovedInTheMapBetween(const ShardMap& old, const ShardMap& map, const Shard& before, const Shard& after,
+                            NodeId self) {
+  return map.version == old.version.Next().Next() && before.home != NodeId() && before.backup != self &&
+         before.next_backup != self && after.uncovered_at <= old.version;
+}
+
 }  // namespace
 
 ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map, NodeId self, bool servers_keep_rows) {
@@ -33,6 +42,7 @@ ShardStates::Changes ShardStates::Adopt(const ShardMap& old, const ShardMap& map
     const Shard& after = map.shards[i];
     AdoptHome(i, self, before, after, recovery, changes);
     if (recovery && after.home == self && before.home != self) {
+      states_[i].home_before = IsMovedInTheMapBetween(old, map, before, after, self) ? before.home : NodeId();
       const bool had_all = before.backup == self || (before.next_backup == self && before.next_was_home());
       states_[i].copies_partial = !had_all || after.uncovered_at > old.version;
     }
@@ -83,7 +93,6 @@ void ShardStates::AdoptHome(uint32_t shard, NodeId self, const Shard& before, co
       return;
     }
     if (before.home != self) {
-      state.home_before = NodeId();
       state.was_backup = state.was_backup || before.backup == self || before.next_backup == self;
       state.directory_complete = false;
     }

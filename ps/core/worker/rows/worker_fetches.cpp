@@ -37,6 +37,11 @@ void WorkerFetches::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutp
   if (!replicas_.empty()) replicas_.StepBegan(at, now, out);
 }
 
+void WorkerFetches::SetIgnored(bool ignored, MonotonicTime now, WorkerOutputs& out) {
+  if (ignored && announced_.SetIgnored(true)) replicas_.GiveUp(WorkerReplicas::Because::kIgnored, now, out);
+  if (!ignored) announced_.SetIgnored(false);
+}
+
 void WorkerFetches::FetchDue(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {
   AnnouncedRows::News news = announced_.Advance(at);
   replicas_.Take(news, at);

@@ -37,8 +37,8 @@ class WorkerFetches {
   void Intend(const IntendCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
   void StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
   void StepEnded(MonotonicTime now) { announced_.StepEnded(now); }
-  // See AnnouncedRows::SetIgnored.
-  void SetIgnored(bool ignored) { announced_.SetIgnored(ignored); }
+  // See AnnouncedRows::SetIgnored. Copies are given up.
+  void SetIgnored(bool ignored, MonotonicTime now, WorkerOutputs& out);
   // Takes the fetches that have ended out of the completions; once after each step of the core.
   void TakeEnded(MonotonicTime now, WorkerOutputs& out);
 

@@ -385,14 +385,17 @@ CopyCounts WorkerReplicas::TakeCounts() {
   return counts;
 }
 
-void WorkerReplicas::GiveUp(MonotonicTime now, WorkerOutputs& out) {
-  if (options_.mutations.copies_kept_over_homes) return;
+void WorkerReplicas::GiveUp(Because why, MonotonicTime now, WorkerOutputs& out) {
+  if (why == Because::kHomesChanged && options_.mutations.copies_kept_over_homes) return;
   std::map<NodeId, Home> homes = std::exchange(homes_, {});
   for (auto& [to, home] : homes) SendFolds(NodeId(), home, now, out);  // by the map of today
   rows_.Clear();
   tables_.clear();
   bytes_ = 0;
-  for (auto& [to, home] : homes) ServeWaiters(home, now, out);
+  for (auto& [to, home] : homes) {
+    if (why == Because::kIgnored) homes_[to].is_wanted = true;  // its first round makes the home forget
+    ServeWaiters(home, now, out);
+  }
 }
 
 }  // namespace attune::ps

@@ -96,9 +96,10 @@ class WorkerReplicas {
   Changes On(NodeId from, RoundReply&& reply, MonotonicTime now, WorkerOutputs& out);
   void OnTimer(MonotonicTime now, WorkerOutputs& out);
   MonotonicTime WakeAt() const;
-  // Homes have changed, or a recovery has begun: copies are given up, and what was pushed to them goes to the homes of
-  // today.
-  void GiveUp(MonotonicTime now, WorkerOutputs& out);
+  // Copies are given up, and what was pushed to them goes to the homes of today. Because homes have changed, or a
+  // recovery has begun, so that homes forget them too; or because announcements are ignored, which homes hear of.
+  enum class Because : uint8_t { kHomesChanged, kIgnored };
+  void GiveUp(Because why, MonotonicTime now, WorkerOutputs& out);
 
   // What was pushed to copies is to be acknowledged soon: a caller waits for it.
   void Hurry(MonotonicTime now, WorkerOutputs& out);

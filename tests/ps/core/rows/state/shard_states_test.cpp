@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ps/core/membership/placement_planner.h"
 #include "tests/ps/core/rows/map_store.h"
 
 namespace attune::ps::shard_states_test {
@@ -144,6 +145,32 @@ TEST_F(ShardStatesTest, WhileAHomeMovesOnlyTheOneBeforeAndWorkersMayTakeRowsAlon
   EXPECT_FALSE(adopt_lost_while_moving(kThird, MapVersion(1, 2))) << "the backup owns none";
   EXPECT_FALSE(adopt_lost_while_moving(kFourth, MapVersion(1, 2)));
   EXPECT_TRUE(adopt_lost_while_moving(kFourth, MapVersion(1, 3))) << "there may have been another home in between";
+}
+
+// Seed 724573577689 of whole jobs: a home that had missed the map by which it became the home, and heard of the recovery
+// that followed, asked for the checkpoint, although the home before was there with all rows.
+TEST_F(ShardStatesTest, AHomeThatHasMissedTheMapByWhichItBecameOneKnowsTheHomeBefore) {
+  constexpr NodeId kFourth{4};
+  const auto adopt = [&](NodeId lost, bool missed_two) {
+    states_ = {};
+    map_ = {};
+    const auto with_fourth = [](ShardMap map) {
+      map.members.push_back({.node = kFourth, .role = Role::kServer});
+      return map;
+    };
+    const ShardMap before = with_fourth(MapOf(1, kOther, kThird));
+    Adopt(before);
+    const PlacementChange moved{.kind = PlacementChange::Kind::kMoveHome, .shard = ShardId(0), .to = kMe};
+    ShardMap map = WithChanges(before, {&moved, 1}, before.version.Next());
+    if (missed_two) map.version = map.version.Next();
+    Adopt(WithoutFailed(map, {&lost, 1}));
+    EXPECT_EQ(map_.shards[0].home, kMe);
+    return states_[0].owner_lost;
+  };
+  EXPECT_FALSE(adopt(kFourth, false));
+  EXPECT_FALSE(adopt(kThird, false));
+  EXPECT_TRUE(adopt(kOther, false));
+  EXPECT_TRUE(adopt(kFourth, true)) << "it may have been the home in between";
 }
 
 TEST_F(ShardStatesTest, AfterTwoRecoveriesAtOnceNoneThatTheHomeHasNotHeardOfOwnedRows) {

@@ -67,6 +67,29 @@ TEST_F(MemoryForOneCopyTest, AWorkerWithoutRoomDoesNotAskForTheSameCopyAgainAndA
   EXPECT_LE(given, 1U);
 }
 
+// --- announcements that are ignored
+
+using IgnoredTest = HomeByHandTest;
+
+TEST_F(IgnoredTest, WhatWasPushedToCopiesGoesHomeAndTheHomeForgetsThem) {
+  GiveCopies({{.key = first_, .value = 10}});
+  PushHere({first_}, {1});
+  for (int i = 0; i < 2; ++i) rows_.fetches().SetIgnored(true, now_, out_);
+  EXPECT_FALSE(HasCopy(first_));
+  const auto folds = Pushes();
+  ASSERT_THAT(folds, SizeIs(1)) << "once";
+  EXPECT_EQ(folds[0].first, kFirstServer);
+  EXPECT_THAT(folds[0].second.folds, SizeIs(1));
+  Tick();
+  const SentRound round = TheRound();
+  EXPECT_TRUE(round.first);
+  EXPECT_THAT(round.uses, IsEmpty());
+  Answer(round, {});
+  now_ += std::chrono::seconds(1);
+  Tick();
+  EXPECT_THAT(Rounds(), IsEmpty()) << "nothing is announced";
+}
+
 // --- maps
 
 class NewMapTest : public HomeByHandTest {
@@ -76,7 +99,9 @@ class NewMapTest : public HomeByHandTest {
     const ClusterView::Change change = cluster_.Adopt(std::move(map));
     rows_.AdoptMembers(change.gone, out_);
     rows_.own().AdoptMap(now_, out_);
-    if (change.homes_changed || change.server_gone || change.recovered) rows_.replicas().GiveUp(now_, out_);
+    if (change.homes_changed || change.server_gone || change.recovered) {
+      rows_.replicas().GiveUp(WorkerReplicas::Because::kHomesChanged, now_, out_);
+    }
     if (change.server_gone || change.recovered) rows_.Reissue(now_, out_);
   }
 };

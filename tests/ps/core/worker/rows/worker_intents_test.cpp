@@ -105,14 +105,14 @@ TEST_F(WorkerIntentsTest, AnnouncedRowsAreFetchedFromTheirHomesAndPulledFromHere
 TEST_F(WorkerIntentsTest, NothingIsFetchedWhileAnnouncementsAreIgnoredAndWhatWasIsDropped) {
   Intend({first_}, 1);
   for (const auto& pull : Asked()) Answer(pull, 5);
-  rows_.fetches().SetIgnored(true);
+  rows_.fetches().SetIgnored(true, now_, out_);
   Intend({second_}, 1);
   Intend({second_}, 2);
   EXPECT_THAT(Asked(), IsEmpty());
   EndStep();
   EXPECT_FALSE(Pull({first_}));
   EXPECT_EQ(Asked().size(), 1U);
-  rows_.fetches().SetIgnored(false);
+  rows_.fetches().SetIgnored(false, now_, out_);
   EndStep();
   const auto asked = Asked();
   ASSERT_EQ(asked.size(), 1U) << "what was announced meanwhile is not forgotten";
