@@ -134,6 +134,17 @@ void CheckpointInterval(const Json& job, const AddSample& add) {
   if (seconds && *seconds > 0) add({}, *seconds);
 }
 
+void AnnouncementsIgnored(const Json& job, const AddSample& add) {
+  const Json& ignored = kube::At(job, {"status", "rows", "ignored"});
+  if (ignored.is_boolean()) add({}, ignored.get<bool>() ? 1 : 0);
+}
+
+// Of a job that policies select.
+void PolicyConflict(const Json& job, const AddSample& add) {
+  const Json& policy = kube::At(job, {"status", "policy"});
+  if (policy.is_object()) add({}, kube::At(policy, {"conflict"}).is_string() ? 1 : 0);
+}
+
 constexpr auto kFamilies = std::to_array<JobFamily>({
     {"attune_job_phase", false, "1 for the phase that the job is in.", Phase},
     {"attune_job_condition", false, "Conditions of the status: 1 True, 0 False; one that is Unknown has no series.",
@@ -170,6 +181,13 @@ constexpr auto kFamilies = std::to_array<JobFamily>({
      [](const Json& job, const AddSample& add) {
        AddAt(job, {"status", "recovery", "count"}, {}, add);
      }},
+    {"attune_job_announcements_ignored", false, "1 while workers ignore what programs announce, else 0.",
+     AnnouncementsIgnored},
+    {"attune_job_announcements_speedup_ratio", false, "Rate with announcements over that without.",
+     [](const Json& job, const AddSample& add) {
+       AddAt(job, {"status", "rows", "speedup"}, {}, add);
+     }},
+    {"attune_job_policy_conflict", false, "1 while its tuning policies conflict, else 0.", PolicyConflict},
 });
 
 // --- the page

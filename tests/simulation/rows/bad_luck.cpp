@@ -66,7 +66,9 @@ void RowSimulation::BeginFirstJoin(NodeId next_backup) {
 
 // A row is on its way to a worker over a slow link while a backup joins, which everything else reaches soon.
 void RowSimulation::Outrun() {
-  const NodeId home = map_->shards[0].home, worker = Members(Role::kWorker).front();
+  const std::vector<NodeId> workers = Members(Role::kWorker);
+  if (workers.empty()) return;
+  const NodeId home = map_->shards[0].home, worker = workers.front();
   network_.SlowDown(home.value(), worker.value(), p_.slow_link);
   LocalizeAt(home, TableId(1), {1}, worker);
   const auto join = [this] {

@@ -73,6 +73,15 @@ attune_job_checkpoint_interval_seconds{job="a",namespace="default"} 300
 # HELP attune_job_restorations_total Times that rows went back to a checkpoint, or to their first values.
 # TYPE attune_job_restorations_total counter
 attune_job_restorations_total{job="a",namespace="default"} 1
+# HELP attune_job_announcements_ignored 1 while workers ignore what programs announce, else 0.
+# TYPE attune_job_announcements_ignored gauge
+attune_job_announcements_ignored{job="a",namespace="default"} 1
+# HELP attune_job_announcements_speedup_ratio Rate with announcements over that without.
+# TYPE attune_job_announcements_speedup_ratio gauge
+attune_job_announcements_speedup_ratio{job="a",namespace="default"} 0.8
+# HELP attune_job_policy_conflict 1 while its tuning policies conflict, else 0.
+# TYPE attune_job_policy_conflict gauge
+attune_job_policy_conflict{job="a",namespace="default"} 0
 # HELP attune_job_loss Training loss over the workers' last windows.
 # TYPE attune_job_loss gauge
 attune_job_loss{job="a",namespace="default"} 2.125
@@ -142,7 +151,8 @@ kube::Json Object() {
     "tuning": {"changes": 3, "remainingLowSeconds": 1200.5, "remainingHighSeconds": 2000,
                "current": {"servers": 2, "workers": 4, "slack": 1000000}},
     "checkpoint": {"time": "2025-11-28T00:00:00Z", "intervalSeconds": 300},
-    "recovery": {"count": 1}}})");
+    "recovery": {"count": 1}, "rows": {"ignored": true, "speedup": 0.8},
+    "policy": {"policies": "TuningPolicy a/b"}}})");
 }
 
 OperatorMetrics Values() {
