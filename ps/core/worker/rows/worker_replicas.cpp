@@ -230,8 +230,7 @@ void WorkerReplicas::Hurry(MonotonicTime now, WorkerOutputs& out) {
 // comes might lack.
 void WorkerReplicas::SendRound(NodeId to, Home& home, MonotonicTime now, WorkerOutputs& out) {
   SendFolds(to, home, now, out);
-  const bool is_first = home.round == 0;
-  home.round = ++rounds_;
+  const bool is_first = std::exchange(home.round, ++rounds_) == 0;
   home.is_in_flight = true;
   home.is_wanted = false;
   home.sent_at = now;

@@ -147,8 +147,8 @@ TEST_F(ShardStatesTest, WhileAHomeMovesOnlyTheOneBeforeAndWorkersMayTakeRowsAlon
   EXPECT_TRUE(adopt_lost_while_moving(kFourth, MapVersion(1, 3))) << "there may have been another home in between";
 }
 
-// Seed 724573577689 of whole jobs: a home that had missed the map by which it became the home, and heard of the recovery
-// that followed, asked for the checkpoint, although the home before was there with all rows.
+// Seed 724573577689 of whole jobs: a home that had missed the map by which it became the home, and heard of the
+// recovery that followed, asked for the checkpoint, although the home before was there with all rows.
 TEST_F(ShardStatesTest, AHomeThatHasMissedTheMapByWhichItBecameOneKnowsTheHomeBefore) {
   constexpr NodeId kFourth{4};
   const auto adopt = [&](NodeId lost, bool missed_two) {
