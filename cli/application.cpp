@@ -33,6 +33,7 @@ struct Dispatch {
   int operator()(const LogsArguments& arguments) const { return Logs(arguments, target); }
   int operator()(const ScaleArguments& arguments) const { return Scale(arguments, target); }
   int operator()(const SyncArguments& arguments) const { return Sync(arguments, target); }
+  int operator()(const RowsArguments& arguments) const { return Rows(arguments, target); }
   int operator()(const CheckpointArguments& arguments) const { return Checkpoint(arguments, target); }
   int operator()(const MoveArguments& arguments) const { return Move(arguments, target); }
   int operator()(const SuspendArguments& arguments) const { return Suspend(arguments, target); }

@@ -75,6 +75,7 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (name == "logs") arguments.command = values.logs;
   if (name == "scale") arguments.command = values.scale;
   if (name == "sync") arguments.command = values.sync;
+  if (name == "rows") arguments.command = values.rows;
   if (name == "checkpoint") arguments.command = values.checkpoint;
   if (name == "move") arguments.command = values.move;
   if (name == "suspend") arguments.command = values.suspend;

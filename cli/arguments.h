@@ -104,6 +104,10 @@ struct SyncArguments {
   std::string job, mode;  // "ssp:4"
   int64_t timeout_seconds = 60;
 };
+struct RowsArguments {
+  std::string job, management;  // "static"
+  int64_t timeout_seconds = 60;
+};
 struct ExplainArguments {
   std::string job;
   bool model = false, json = false;
@@ -175,9 +179,9 @@ struct CompletionArguments {
 using Command =
     std::variant<RunArguments, ResumeArguments, RunsArguments, InitArguments, ValidateArguments, SimulateArguments,
                  GetArguments, TopArguments, DescribeArguments, ReportArguments, ExplainArguments, PolicyArguments,
-                 LogsArguments, ScaleArguments, SyncArguments, TuneArguments, CheckpointArguments, MoveArguments,
-                 SuspendArguments, PlaceArguments, StopArguments, ExportArguments, InspectArguments, TunerArguments,
-                 DoctorArguments, VersionArguments, CompletionArguments>;
+                 LogsArguments, ScaleArguments, SyncArguments, RowsArguments, TuneArguments, CheckpointArguments,
+                 MoveArguments, SuspendArguments, PlaceArguments, StopArguments, ExportArguments, InspectArguments,
+                 TunerArguments, DoctorArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

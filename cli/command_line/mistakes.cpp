@@ -54,6 +54,17 @@ constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {{"apply
                                                                          {"plot", "report"},
                                                                          {"dashboard", "report"}};
 
+// A flag that may have a value has it behind "=" only: a word that follows it is another argument, and pushes the last
+// one out.
+std::string ValueApartText(const CLI::App& command) {
+  for (const CLI::Option* option : command.get_options()) {
+    const bool may_have_value = option->get_name(false, true).find('{') != std::string::npos;
+    if (!may_have_value || option->count() == 0) continue;
+    return "; a value of " + ShownName(*option) + " is written with an equals sign: " + ShownName(*option) + "=VALUE";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string UnknownCommandText(const CLI::App& app) {
@@ -88,7 +99,7 @@ std::string UnexpectedText(const CLI::App& app, const CLI::App& command) {
   }
   std::string all;
   for (const std::string& word : words) all += (all.empty() ? "" : " ") + word;
-  return "not expected: " + all;
+  return "not expected: " + all + ValueApartText(command);
 }
 
 void RefuseEmptyValues(const CLI::App& command) {

@@ -29,6 +29,17 @@ void AddSync(CLI::App& app, TypedValues& values) {
   AddTimeout(*sync, values.sync.timeout_seconds, "Longest wait (default 60)");
 }
 
+void AddRows(CLI::App& app, TypedValues& values) {
+  CLI::App* rows = AddCommand(app, "rows", "Change what workers make of announced rows during training",
+                              "Rows that a program announces (Table::Intend) are fetched ahead and copied:\n\n"
+                              "  attune rows word2vec adaptive    while that makes the job faster, which is measured\n"
+                              "  attune rows word2vec static      never\n"
+                              "  attune rows word2vec always      without measuring\n");
+  rows->add_option("JOB", values.rows.job, kJobOrOnly);
+  rows->add_option("MANAGEMENT", values.rows.management, "adaptive, static or always");
+  AddTimeout(*rows, values.rows.timeout_seconds, "Longest wait (default 60)");
+}
+
 void AddTune(CLI::App& app, TypedValues& values) {
   std::string knobs;
   for (const tuner::KnobRecord& knob : tuner::Knobs()) {
@@ -133,6 +144,7 @@ void AddStop(CLI::App& app, TypedValues& values) {
 void AddSteering(CLI::App& app, TypedValues& values) {
   AddScale(app, values);
   AddSync(app, values);
+  AddRows(app, values);
   AddTune(app, values);
   AddCheckpoint(app, values);
   AddMove(app, values);

@@ -26,6 +26,7 @@ struct TypedValues {
   LogsArguments logs;
   ScaleArguments scale;
   SyncArguments sync;
+  RowsArguments rows;
   CheckpointArguments checkpoint;
   MoveArguments move;
   SuspendArguments suspend, restart;

@@ -22,6 +22,7 @@ int Logs(const LogsArguments& arguments, const Target& target);
 int Scale(const ScaleArguments& arguments, const Target& target);
 int Tune(const TuneArguments& arguments, const Target& target);
 int Sync(const SyncArguments& arguments, const Target& target);
+int Rows(const RowsArguments& arguments, const Target& target);
 int Checkpoint(const CheckpointArguments& arguments, const Target& target);
 int Move(const MoveArguments& arguments, const Target& target);
 int Suspend(const SuspendArguments& arguments, const Target& target);

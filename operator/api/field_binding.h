@@ -50,6 +50,7 @@ struct Binding {
                                      : std::is_floating_point_v<T> ? FieldType::kNumber
                                      : std::is_integral_v<T>       ? FieldType::kInteger
                                                                    : FieldType::kString;
+  static std::vector<std::string> Choices() requires std::is_enum_v<T> { return Names(T{}); }
   static void Set(T& target, const Json& value) {
     if constexpr (std::is_enum_v<T>) {
       const auto names = Names(T{});
@@ -71,8 +72,9 @@ struct Binding {
 template <class T>
 struct Binding<std::optional<T>> {
   static constexpr FieldType kType = Binding<T>::kType;
-  static void Set(std::optional<T>& target, const Json& value) { target = value.get<T>(); }
-  static Json Get(const std::optional<T>& source) { return source ? Json(*source) : Json(); }
+  static void Set(std::optional<T>& target, const Json& value) { Binding<T>::Set(target.emplace(), value); }
+  static Json Get(const std::optional<T>& source) { return source ? Binding<T>::Get(*source) : Json(); }
+  static std::vector<std::string> Choices() requires std::is_enum_v<T> { return Names(T{}); }
 };
 
 template <>
@@ -178,7 +180,7 @@ Field Bound(std::string path, std::string description, Lens lens) {
   field.path = std::move(path);
   field.description = std::move(description);
   field.type = Binding<Member>::kType;
-  if constexpr (std::is_enum_v<Member>) field.choices = Names(Member{});
+  if constexpr (requires { Binding<Member>::Choices(); }) field.choices = Binding<Member>::Choices();
   field.set = [lens](TrainingJob& job, const Json& value) { Binding<Member>::Set(lens(job), value); };
   field.get = [lens](const TrainingJob& job) { return Binding<Member>::Get(lens(job)); };
   return field;

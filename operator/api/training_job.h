@@ -287,6 +287,7 @@ struct TrainingJobStatus {
   std::optional<CoordinatorVoters> coordinator_voters;  // confirmed last; every successor is appointed with them
   bool begun = false;                                   // all servers have joined: rows may have been trained since
   std::optional<Synchronization> synchronization;       // in force
+  std::optional<RowManagement> row_management;          // likewise
   std::optional<Abilities> abilities;
   std::optional<CheckpointStatus> checkpoint;
   std::optional<BestCheckpointStatus> best_checkpoint;

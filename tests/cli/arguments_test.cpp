@@ -92,6 +92,7 @@ TEST(Arguments, AJobMayBeLeftOutOfEveryCommandThatTakesOne) {
                                                 {"stop"},
                                                 {"scale", "workers=3"},
                                                 {"sync", "bsp"},
+                                                {"rows", "static"},
                                                 {"tune", "pause"},
                                                 {"resume"}}) {
     EXPECT_TRUE(ParseArguments(words).arguments.has_value()) << words.front() << ": " << ParseArguments(words).text;
@@ -174,6 +175,7 @@ TEST(Arguments, MistakesEndWithTwoAndNameTheHelp) {
       {{"policy", "apply", "f"}, "\"apply\" is not one of: list, explain, test"},
       {{"policy", "list", "-o", "name"}, "json, yaml"},
       {{"policy", "test", "f", "g"}, "not expected: g"},
+      {{"run", "--dashboard", "8080", "f"}, "not expected: f; a value of --dashboard is written with an equals sign: "},
       {{"watch"}, "did you mean top?"},
       {{"tpo"}, "did you mean top?"},
       {{"docotr"}, "did you mean doctor?"},

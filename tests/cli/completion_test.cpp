@@ -35,8 +35,9 @@ std::string Suggest(const std::string& words, int current) {
 TEST(Completion, SuggestsCommandsJobsAndOptions) {
   EXPECT_THAT(
       Suggest("attune \"\"", 1),
-      HasSubstr("init run resume validate simulate get top describe report runs explain policy logs scale sync tune "
-                "checkpoint move suspend restart spread pack stop inspect export tuner doctor version completion"));
+      HasSubstr(
+          "init run resume validate simulate get top describe report runs explain policy logs scale sync rows tune "
+          "checkpoint move suspend restart spread pack stop inspect export tuner doctor version completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/requests/job_words.h"
+#include "cli/requests/rows_request.h"
 #include "cli/requests/sync_request.h"
 
 namespace attune::cli::scale_request_test {
@@ -52,6 +53,29 @@ TEST(SyncWords, OneWordAloneIsTheMode) {
   EXPECT_EQ(SortSyncWords("bsp", "").job, "");
   EXPECT_EQ(SortSyncWords("bsp", "").mode, "bsp");
   EXPECT_EQ(SortSyncWords("", "").mode, "");
+}
+
+TEST(RowsWords, TheManagementMayStandFirstOrAlone) {
+  EXPECT_EQ(SortRowsWords("static", "a").job, "a");
+  EXPECT_EQ(SortRowsWords("static", "a").management, "static");
+  EXPECT_EQ(SortRowsWords("a", "Always").job, "a");
+  EXPECT_EQ(SortRowsWords("a", "sometimes").management, "sometimes");
+  EXPECT_EQ(SortRowsWords("adaptive", "").job, "");
+  EXPECT_EQ(ParseRowManagement("ADAPTIVE").value(), RowManagement::kAdaptive);
+  EXPECT_THAT(std::string(Message(ParseRowManagement("sometimes").status())), HasSubstr("static (never) or always"));
+}
+
+TEST(RowsRequest, JobsThatHaveEndedOrCannotChangeItAreRefused) {
+  api::TrainingJob job;
+  job.name = "a";
+  EXPECT_TRUE(CheckRowManagement(job).ok()) << "it does not run yet";
+  job.status.abilities.emplace();
+  EXPECT_THAT(std::string(Message(CheckRowManagement(job))), HasSubstr("status.abilities.rowManagement is false"));
+  job.status.abilities->row_management = true;
+  EXPECT_TRUE(CheckRowManagement(job).ok());
+  job.status.conditions.push_back({.type = api::kSucceeded, .status = "True"});
+  EXPECT_THAT(std::string(Message(CheckRowManagement(job))), HasSubstr("job a has ended"));
+  EXPECT_EQ(RowManagementPatch(RowManagement::kStatic).dump(), R"({"spec":{"rowManagement":"Static"}})");
 }
 
 TEST(LogsWords, ARoleAloneIsOfTheOnlyJob) {

@@ -64,6 +64,7 @@ _attune_words() {
     run:0|validate:*|simulate:0) COMPREPLY=($(compgen -f -- "$cur")) ;;
     logs:0) COMPREPLY=($(compgen -W "$(_attune_looking) server worker" -- "$cur")) ;;
     sync:0) COMPREPLY=($(compgen -W "$(_attune_jobs) async bsp ssp:" -- "$cur")) ;;
+    rows:0) COMPREPLY=($(compgen -W "$(_attune_jobs) adaptive static always" -- "$cur")) ;;
     get:0|top:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
     scale:0|checkpoint:0|move:0|suspend:0|restart:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     spread:0|pack:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
@@ -93,6 +94,7 @@ _attune_words() {
       fi ;;
     tune:2) if [ "$first" = pin ]; then COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")); fi ;;
     sync:1) COMPREPLY=($(compgen -W "async bsp ssp:" -- "$cur")) ;;
+    rows:1) COMPREPLY=($(compgen -W "adaptive static always" -- "$cur")) ;;
     completion:0) COMPREPLY=($(compgen -W "bash zsh" -- "$cur")) ;;
   esac
 }

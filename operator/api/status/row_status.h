@@ -1,4 +1,4 @@
-// Where workers found the rows that their programs asked for, of late (docs/worker.md#rows-of-the-next-steps). Values.
+// Where workers found the rows that their programs asked for, of late (docs/rows.md). Values.
 #pragma once
 
 #include <cstdint>

@@ -159,6 +159,8 @@ void AddDataPlane(std::vector<Field>& fields) {
       PartMember("status.synchronization.mode", "Async, BSP or SSP.", kSynchronization, &Synchronization::mode));
   fields.push_back(
       PartMember("status.synchronization.staleness", "Of SSP.", kSynchronization, &Synchronization::staleness));
+  fields.push_back(
+      Bound("status.rowManagement", "What workers make of announced rows now.", LENS(status.row_management)));
   AddAbilities(fields);
   constexpr auto kCheckpoint = &TrainingJobStatus::checkpoint;
   const auto checkpoint = [&](const char* name, const char* description, auto member) {

@@ -10,6 +10,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/checkpoint_interval.h"
 #include "proto/metric_name.h"
+#include "proto/row_management.h"
 #include "proto/sync_mode.h"
 
 namespace attune::controller {
@@ -47,6 +48,10 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
     const v1::Abilities& can = window->abilities();
     status.abilities = ToStatus(can);
     if (can.synchronization_modes()) status.synchronization = api::ToManifest(ReportedMode(window->synchronization()));
+    if (const auto management = FromProto(window->announcements().management());
+        can.row_management() && management.ok()) {
+      status.row_management = *management;
+    }
     if (window->has_recovery()) {
       const v1::Recovery& recovery = window->recovery();
       status.recovery = api::RecoveryStatus{.count = recovery.count(),

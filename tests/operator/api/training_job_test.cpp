@@ -308,6 +308,7 @@ TrainingJobStatus FullStatus() {
   status.coordinator_term = 2;
   status.begun = true;
   status.synchronization = Synchronization{Synchronization::Mode::kSsp, 4};
+  status.row_management = RowManagement::kAlways;
   status.abilities = Abilities{.elastic_servers = true, .checkpoints = true};
   status.checkpoint = CheckpointStatus{.directory = "/shared/c",
                                        .number = 7,

@@ -1,0 +1,45 @@
+#include "cli/requests/rows_request.h"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace attune::cli {
+
+StatusOr<RowManagement> ParseRowManagement(const std::string& word) {
+  const auto lower = [](std::string text) {
+    std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return text;
+  };
+  for (size_t i = 0; i < kRowManagementNames.size(); ++i) {
+    if (lower(word) == lower(kRowManagementNames[i])) return static_cast<RowManagement>(i);
+  }
+  return Error(StatusCode::kInvalidArgument,
+               "\"" + word +
+                   "\": write adaptive (announced rows are fetched ahead and copied while that makes the job faster), "
+                   "static (never) or always");
+}
+
+RowsWords SortRowsWords(std::string first, std::string second) {
+  const bool turned = second.empty() || (ParseRowManagement(first).ok() && !ParseRowManagement(second).ok());
+  if (turned) std::swap(first, second);
+  return {std::move(first), std::move(second)};
+}
+
+Status CheckRowManagement(const api::TrainingJob& job) {
+  if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "job " + job.name + " has ended (" + job.status.phase + "); nothing to change");
+  }
+  if (job.status.abilities && !job.status.abilities->row_management) {
+    return Error(StatusCode::kFailedPrecondition,
+                 "the servers of job " + job.name +
+                     " cannot change what workers make of announced rows (status.abilities.rowManagement is false); "
+                     "run it with images of this release");
+  }
+  return OkStatus();
+}
+
+kube::Json RowManagementPatch(RowManagement wanted) { return {{"spec", {{"rowManagement", ToString(wanted)}}}}; }
+
+}  // namespace attune::cli
