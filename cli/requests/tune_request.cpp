@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "cli/requests/scale_request.h"
-#include "cli/requests/sync_request.h"
+#include "cli/requests/workers/sync_request.h"
 #include "operator/kube/quantity.h"
 #include "operator/tuner/space/knob.h"
 

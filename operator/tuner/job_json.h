@@ -1,5 +1,5 @@
 // Jobs, reports and decisions of the tuner as JSON: the words of `attune tuner --jsonl` and of the saved state.
-// docs/tuner.md and docs/tuner.schema.json describe them.
+// docs/tuner.md and docs/reference/tuner.schema.json describe them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "cli/requests/job_words.h"
-#include "cli/requests/rows_request.h"
-#include "cli/requests/sync_request.h"
+#include "cli/requests/workers/rows_request.h"
+#include "cli/requests/workers/sync_request.h"
 
 namespace attune::cli::scale_request_test {
 namespace {

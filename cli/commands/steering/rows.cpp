@@ -5,7 +5,7 @@
 #include "cli/connection.h"
 #include "cli/display/terminal.h"
 #include "cli/failure.h"
-#include "cli/requests/rows_request.h"
+#include "cli/requests/workers/rows_request.h"
 #include "cli/requests/waiting.h"
 #include "cli/runs/jobs.h"
 

@@ -1,4 +1,4 @@
-#include "cli/requests/sync_request.h"
+#include "cli/requests/workers/sync_request.h"
 
 namespace attune::cli {
 

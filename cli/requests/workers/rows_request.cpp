@@ -1,4 +1,4 @@
-#include "cli/requests/rows_request.h"
+#include "cli/requests/workers/rows_request.h"
 
 #include <algorithm>
 #include <cctype>
