@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <map>
 #include <optional>
@@ -54,7 +55,12 @@ class World {
       Event event = std::move(const_cast<Event&>(events_.top()));  // the queue orders by what is not moved
       events_.pop();
       now_ = event.at;
-      event.run();
+      // A process would end here. So that the run is replayed like any other that went wrong, it is a violation.
+      try {
+        event.run();
+      } catch (const std::exception& thrown) {
+        return Violation(std::string("an exception: ") + thrown.what());
+      }
     }
   }
 
