@@ -5,8 +5,8 @@
 
 #include "base/number_text.h"
 #include "cli/requests/bad_request.h"
-#include "cli/requests/workers/sync_request.h"
 #include "cli/requests/tune_request.h"
+#include "cli/requests/workers/sync_request.h"
 #include "operator/tuner/space/knob.h"
 
 namespace attune::cli {

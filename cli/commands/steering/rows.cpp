@@ -5,9 +5,10 @@
 #include "cli/connection.h"
 #include "cli/display/terminal.h"
 #include "cli/failure.h"
-#include "cli/requests/workers/rows_request.h"
 #include "cli/requests/waiting.h"
+#include "cli/requests/workers/rows_request.h"
 #include "cli/runs/jobs.h"
+#include "operator/api/status/chosen_settings.h"
 
 namespace attune::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include "cli/failure.h"
 #include "cli/requests/job_words.h"
 #include "cli/requests/overruled.h"
-#include "cli/requests/workers/sync_request.h"
 #include "cli/requests/waiting.h"
+#include "cli/requests/workers/sync_request.h"
 #include "cli/runs/jobs.h"
 #include "operator/api/status/chosen_settings.h"
 
