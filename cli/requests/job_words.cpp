@@ -48,10 +48,15 @@ StatusOr<JobWords> SortJobWords(const std::vector<std::string>& words, const std
   return sorted;
 }
 
-SyncWords SortSyncWords(std::string first, std::string second) {
-  const bool turned = second.empty() || (ParseSyncMode(first).ok() && !ParseSyncMode(second).ok());
+ModeWords SortModeWords(std::string first, std::string second, const std::function<bool(const std::string&)>& is_mode) {
+  const bool turned = second.empty() || (is_mode(first) && !is_mode(second));
   if (turned) std::swap(first, second);
   return {std::move(first), std::move(second)};
+}
+
+ModeWords SortSyncWords(std::string first, std::string second) {
+  return SortModeWords(std::move(first), std::move(second),
+                       [](const std::string& word) { return ParseSyncMode(word).ok(); });
 }
 
 StatusOr<LogsWords> SortLogsWords(const std::vector<std::string>& words) {

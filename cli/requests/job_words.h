@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -19,11 +20,12 @@ struct JobWords {
 // one word is a name, or none is a change.
 StatusOr<JobWords> SortJobWords(const std::vector<std::string>& words, const std::string& usage);
 
-struct SyncWords {
+struct ModeWords {
   std::string job, mode;
 };
 // As given, unless only the other order makes sense: "bsp word2vec". A mode alone is for the only job.
-SyncWords SortSyncWords(std::string first, std::string second);
+ModeWords SortModeWords(std::string first, std::string second, const std::function<bool(const std::string&)>& is_mode);
+ModeWords SortSyncWords(std::string first, std::string second);
 
 struct LogsWords {
   std::string job, role;

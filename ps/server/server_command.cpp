@@ -62,6 +62,7 @@ struct Flags {
   uint64_t table_megabytes = 0;
   uint32_t checkpoints_retained = kRetainedDefault;
   std::string synchronization = "async";
+  std::string row_management = ToString(RowManagement::kAdaptive);
   uint32_t backups = 0;
   std::string checkpoints;
   uint16_t data_port = contract::kDataPort;
@@ -128,6 +129,10 @@ void Describe(CLI::App& app, Flags& flags) {
       ->check(WholeNumber(0));
   app.add_option("--synchronization", flags.synchronization,
                  "How far workers may run ahead of the slowest: async, bsp, ssp:N (steps)")
+      ->capture_default_str();
+  app.add_option("--row-management", flags.row_management,
+                 "What workers make of the rows that programs announce: Adaptive, Static or Always")
+      ->check(CLI::IsMember(std::vector<std::string>(kRowManagementNames.begin(), kRowManagementNames.end())))
       ->capture_default_str();
   app.add_option("--backups", flags.backups, "Second copies of every row, on another server: 0 or 1")
       ->check(WholeNumber(0, 1))
@@ -239,6 +244,8 @@ StatusOr<ServerRuntime::Options> OptionsOf(const CLI::App& app, const Flags& fla
     coordinator.core.lease_items = flags.lease_items;
     coordinator.retained_checkpoints = flags.checkpoints_retained;
     ASSIGN_OR_RETURN(coordinator.core.synchronization, ParseSyncMode(flags.synchronization));
+    const auto name = std::ranges::find(kRowManagementNames, flags.row_management);
+    coordinator.core.row_management = static_cast<RowManagement>(name - kRowManagementNames.begin());
     coordinator.core.backups = flags.backups;
     coordinator.core.may_be_followed = AbilitiesOfServers().coordinator_failover();
     coordinator.core.host_index = options.index;

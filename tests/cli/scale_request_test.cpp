@@ -57,9 +57,9 @@ TEST(SyncWords, OneWordAloneIsTheMode) {
 
 TEST(RowsWords, TheManagementMayStandFirstOrAlone) {
   EXPECT_EQ(SortRowsWords("static", "a").job, "a");
-  EXPECT_EQ(SortRowsWords("static", "a").management, "static");
+  EXPECT_EQ(SortRowsWords("static", "a").mode, "static");
   EXPECT_EQ(SortRowsWords("a", "Always").job, "a");
-  EXPECT_EQ(SortRowsWords("a", "sometimes").management, "sometimes");
+  EXPECT_EQ(SortRowsWords("a", "sometimes").mode, "sometimes");
   EXPECT_EQ(SortRowsWords("adaptive", "").job, "");
   EXPECT_EQ(ParseRowManagement("ADAPTIVE").value(), RowManagement::kAdaptive);
   EXPECT_THAT(std::string(Message(ParseRowManagement("sometimes").status())), HasSubstr("static (never) or always"));

@@ -2,25 +2,17 @@
 
 #include "cli/application.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/steering/live_change.h"
 #include "cli/connection.h"
-#include "cli/display/terminal.h"
 #include "cli/failure.h"
 #include "cli/requests/job_words.h"
 #include "cli/requests/overruled.h"
-#include "cli/requests/waiting.h"
 #include "cli/requests/workers/sync_request.h"
 #include "cli/runs/jobs.h"
 #include "operator/api/status/chosen_settings.h"
 
 namespace attune::cli {
 namespace {
-
-const api::Condition* Refusal(const api::TrainingJob& job) {
-  const api::Condition* condition = api::FindCondition(job.status, api::kReconfiguring);
-  const bool refused = condition != nullptr && condition->reason == "SynchronizationRefused" &&
-                       condition->observed_generation >= job.generation;
-  return refused ? condition : nullptr;
-}
 
 std::optional<SyncMode> InForce(const api::TrainingJob& job) {
   if (!job.status.synchronization) return std::nullopt;
@@ -36,7 +28,7 @@ Status CheckTakesEffect(const api::TrainingJob& job, SyncMode wanted, const std:
 }  // namespace
 
 int Sync(const SyncArguments& arguments, const Target& target) {
-  const SyncWords words = SortSyncWords(arguments.job, arguments.mode);
+  const ModeWords words = SortSyncWords(arguments.job, arguments.mode);
   if (words.mode.empty()) {
     return Fail(Error(StatusCode::kInvalidArgument, "no mode is named; write attune sync JOB async, bsp or ssp:N"));
   }
@@ -50,24 +42,19 @@ int Sync(const SyncArguments& arguments, const Target& target) {
   const api::TrainingJob before = api::ParseInForce(*object).job;
   if (const Status status = CheckSynchronization(before, *wanted); !status.ok()) return Fail(status);
   if (const Status status = CheckTakesEffect(before, *wanted, words.mode); !status.ok()) return Fail(status);
-  const auto patched =
-      connection->api->Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, SynchronizationPatch(*wanted));
-  if (!patched.ok()) return Fail(Annotate(patched.status(), "switching " + key.ToString()));
   const std::string name = Describe(*wanted);
+  const LiveChange change{.patch = SynchronizationPatch(*wanted),
+                          .doing = "switching to " + name,
+                          .refused_reason = "SynchronizationRefused",
+                          .is_in_force = [&](const api::TrainingJob& seen) { return InForce(seen) == *wanted; },
+                          .timeout_seconds = arguments.timeout_seconds};
+  if (const Status status = MakeLiveChange(*connection->api, key, before, change); !status.ok()) return Fail(status);
   if (!before.status.abilities) {
     std::printf("%s: workers will keep pace by %s when it runs\n", key.name.c_str(), name.c_str());
-    return kExitOk;
+  } else {
+    std::printf("%s: %s -> %s\n", key.name.c_str(), Describe(InForce(before).value_or(SyncMode::Async())).c_str(),
+                name.c_str());
   }
-  Interrupts::Install();
-  const auto job =
-      WaitForJob(*connection->api, key, std::chrono::seconds(arguments.timeout_seconds),
-                 [&](const api::TrainingJob& seen) { return InForce(seen) == *wanted || Refusal(seen) != nullptr; });
-  if (!job.ok()) return Fail(Annotate(job.status(), "switching to " + name));
-  if (const api::Condition* refusal = Refusal(*job)) {
-    return Fail(Error(StatusCode::kFailedPrecondition, refusal->message));
-  }
-  std::printf("%s: %s -> %s\n", key.name.c_str(), Describe(InForce(before).value_or(SyncMode::Async())).c_str(),
-              name.c_str());
   return kExitOk;
 }
 

@@ -20,10 +20,9 @@ StatusOr<RowManagement> ParseRowManagement(const std::string& word) {
                    "static (never) or always");
 }
 
-RowsWords SortRowsWords(std::string first, std::string second) {
-  const bool turned = second.empty() || (ParseRowManagement(first).ok() && !ParseRowManagement(second).ok());
-  if (turned) std::swap(first, second);
-  return {std::move(first), std::move(second)};
+ModeWords SortRowsWords(std::string first, std::string second) {
+  return SortModeWords(std::move(first), std::move(second),
+                       [](const std::string& word) { return ParseRowManagement(word).ok(); });
 }
 
 Status CheckRowManagement(const api::TrainingJob& job) {

@@ -5,6 +5,7 @@
 
 #include "base/row_management.h"
 #include "base/status.h"
+#include "cli/requests/job_words.h"
 #include "operator/api/training_job.h"
 
 namespace attune::cli {
@@ -12,11 +13,8 @@ namespace attune::cli {
 // In any case of its letters. InvalidArgument says which words there are.
 StatusOr<RowManagement> ParseRowManagement(const std::string& word);
 
-struct RowsWords {
-  std::string job, management;
-};
-// As given, unless only the other order makes sense: "static word2vec". A management alone is for the only job.
-RowsWords SortRowsWords(std::string first, std::string second);
+// See SortModeWords.
+ModeWords SortRowsWords(std::string first, std::string second);
 
 // FailedPrecondition when the job has ended, or runs with servers that cannot change it.
 Status CheckRowManagement(const api::TrainingJob& job);

@@ -181,9 +181,9 @@ constexpr auto kFamilies = std::to_array<JobFamily>({
      [](const Json& job, const AddSample& add) {
        AddAt(job, {"status", "recovery", "count"}, {}, add);
      }},
-    {"attune_job_announcements_ignored", false, "1 while workers ignore what programs announce, else 0.",
+    {"attune_job_announcements_ignored", false, "1 while workers ignore the rows that programs announce, else 0.",
      AnnouncementsIgnored},
-    {"attune_job_announcements_speedup_ratio", false, "Rate with announcements over that without.",
+    {"attune_job_announcements_speedup_ratio", false, "Rate with announced rows acted on, over that with them ignored.",
      [](const Json& job, const AddSample& add) {
        AddAt(job, {"status", "rows", "speedup"}, {}, add);
      }},

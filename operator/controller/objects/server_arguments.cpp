@@ -58,6 +58,7 @@ Json ServerArguments(const TrainingJob& job, int32_t index, int32_t servers) {
   if (job.spec.data.items > 0) add("--items", std::to_string(job.spec.data.items));
   const SyncMode pace = api::FromManifest(job.spec.synchronization);
   if (pace.bounded()) add("--synchronization", ToString(pace));
+  if (job.spec.row_management != RowManagement::kAdaptive) add("--row-management", ToString(job.spec.row_management));
   if (job.spec.backups > 0) add("--backups", std::to_string(job.spec.backups));
   if (job.spec.data.lease_items > 0) add("--lease-items", std::to_string(job.spec.data.lease_items));
   return arguments;

@@ -66,6 +66,7 @@ bool BeginsUnheard(const Observed& observed, const ServersView& servers, const P
 
 // What the job's servers can do, as the status or their coordinator says; nullopt: no process has said it yet.
 std::optional<api::Abilities> AbilitiesOf(const Observed& observed);
+// The same, as the status has it.
 api::Abilities ToStatus(const v1::Abilities& can);
 
 // What the coordinator said last of the closing work, however long ago; null: nothing.

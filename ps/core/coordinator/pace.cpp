@@ -72,6 +72,7 @@ bool Pace::ContinueSwitch(bool may_begin, CoordinatorOutputs& out) {
 }
 
 void Pace::Restore(const CoordinatorRecord& record) {
+  row_management_ = record.row_management;
   // A resumed job that is taken over before its workers say more continues where its checkpoint was cut.
   const uint64_t floor = record.resume ? record.resume->clock : 0;
   if (const auto mode = ParseSyncMode(record.synchronization); mode.ok()) clocks_.Restore(*mode, floor);

@@ -63,7 +63,10 @@ class Pace {
   void Restore(const CoordinatorRecord& record);
   void RestoreSteps(const PreviousMembers& previous);
   void Restore(const std::vector<ClockBoard::Standing>& workers) { clocks_.Restore(workers); }
-  void Fill(CoordinatorRecord& record) const { record.synchronization = ToString(clocks_.mode()); }
+  void Fill(CoordinatorRecord& record) const {
+    record.synchronization = ToString(clocks_.mode());
+    record.row_management = row_management_;
+  }
   void Fill(JobProgress& progress) const;
   void SkipPause(Duration pause);
 

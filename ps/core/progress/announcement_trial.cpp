@@ -17,7 +17,8 @@ void AnnouncementTrial::Report(NodeId worker, uint64_t steps, bool announces, Mo
   if (now - phase_began_ < kWarmUp) return;
   Worker& known = entry->second;
   (known.first ? known.last : known.first) = {.steps = steps, .at = now};
-  if (now - phase_began_ > kPhaseMax) return Abandon(now);
+  // A worker that hardly makes a step will not do so soon.
+  if (now - phase_began_ > kPhaseMax) return Abandon(now, kRestMin * (now - trial_began_));
   if (!IsPhaseOver(now)) return;
   rates_[phase_] = Rate();
   if (phase_ + 1 == kPhases) return Decide(now);
@@ -39,16 +40,17 @@ void AnnouncementTrial::Begin(size_t phase, MonotonicTime now) {
   for (auto& [id, worker] : workers_) worker = {};
 }
 
-void AnnouncementTrial::Abandon(MonotonicTime now) {
+void AnnouncementTrial::Abandon(MonotonicTime now, Duration rest) {
   if (!in_progress()) return;
   phase_ = kPhases;
-  next_ = now + kAgain;
+  next_ = now + rest;
 }
 
 bool AnnouncementTrial::IsPhaseOver(MonotonicTime now) const {
   return now - phase_began_ >= kPhase && std::ranges::all_of(workers_, [](const auto& entry) {
            const Worker& worker = entry.second;
-           return worker.last && worker.last->steps >= worker.first->steps + kSteps;
+           return worker.last && worker.last->steps >= worker.first->steps + kSteps &&
+                  worker.last->at - worker.first->at >= kMeasured;
          });
 }
 

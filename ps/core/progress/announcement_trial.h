@@ -53,12 +53,14 @@ class AnnouncementTrial {
   // Workers hear of a phase with their next heartbeat, and what is on its way from the phase before comes to an end.
   static constexpr Duration kWarmUp = std::chrono::milliseconds(1500);
   static constexpr Duration kPhase = std::chrono::seconds(4), kPhaseMax = std::chrono::minutes(5);  // with that
+  // Between the first and the last report that a rate is measured by: several that were held up may come at once.
+  static constexpr Duration kMeasured = std::chrono::seconds(1);
   static constexpr Duration kAgain = std::chrono::seconds(10);  // after a trial without an outcome
   static constexpr int64_t kRestMin = 12, kRestMax = 48;        // trials
   static constexpr double kGain = 1.03;  // less is within what measuring varies by, and costs processor time
 
   void Begin(size_t phase, MonotonicTime now);
-  void Abandon(MonotonicTime now);
+  void Abandon(MonotonicTime now, Duration rest = kAgain);
   bool IsPhaseOver(MonotonicTime now) const;
   double Rate() const;
   double MedianFrom(size_t first) const;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/row_management.h"
 #include "base/time_source.h"
 #include "proto/metric_name.h"
 #include "ps/core/protocol/cut_record.h"
@@ -39,6 +40,12 @@ ATTUNE_FIELDS(JobGoal, FIELD(epochs, Is::kCount), FIELD(steps, Is::kCount), FIEL
               FIELD_AS("duration_nanoseconds", max_duration), FIELD(target_metric), FIELD(early_stopping),
               FIELD(evaluate_every_epochs, Is::kCount), FIELD(evaluate_every_steps, Is::kCount),
               FIELD(best_checkpoint));
+
+template <>
+struct EnumNumbers<RowManagement> {
+  static constexpr uint32_t kFirst = 0;
+  static constexpr RowManagement kLast = RowManagement::kAlways;
+};
 
 struct CoordinatorRecord {
   struct Table {
@@ -75,7 +82,8 @@ struct CoordinatorRecord {
   uint64_t items = 0, lease_items = 0;
   uint32_t servers = 1;
   std::string synchronization;  // "ssp:4"
-  RestorePoint load;            // and from where
+  RowManagement row_management = RowManagement::kAdaptive;
+  RestorePoint load;  // and from where
   std::optional<CutRecord> resume;
 
   uint32_t servers_wanted = 0, backups = 0;
@@ -105,8 +113,8 @@ ATTUNE_FIELDS(CoordinatorRecord::DataSet, FIELD(progress), FIELD(follows_goal), 
               FIELD(closing), FIELD(when_due), FIELD(items_in_newest, Is::kCount));
 ATTUNE_FIELDS(CoordinatorRecord, FIELD(number), FIELD(host, Is::kNodeOrNone), FIELD(goal), FIELD(items, Is::kCount),
               FIELD(lease_items, Is::kCount), FIELD(servers), FIELD(synchronization, AtMost(kNameBytesMax)),
-              FIELD(load), FIELD(resume), FIELD(servers_wanted), FIELD(backups), FIELD(next_node),
-              FIELD(nodes, AtMost(kMembersMax)), FIELD(tables, AtMost(kTablesMax)),
+              FIELD(row_management), FIELD(load), FIELD(resume), FIELD(servers_wanted), FIELD(backups),
+              FIELD(next_node), FIELD(nodes, AtMost(kMembersMax)), FIELD(tables, AtMost(kTablesMax)),
               FIELD(data_sets, AtMost(kDataSetsMax)), FIELD(newest), FIELD(newest_steps, Is::kCount),
               FIELD(steps_of_gone, Is::kCount), FIELD(trained_seconds, Is::kSeconds), FIELD(smoothed_loss, Is::kFinite),
               FIELD(model_lost), FIELD(loss_windows, Is::kCount), FIELD(goal_reached, AtMost(kStatusBytesMax)),

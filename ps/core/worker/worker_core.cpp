@@ -296,7 +296,7 @@ void WorkerCore::BeginStep(MonotonicTime now, WorkerOutputs& out) {
 void WorkerCore::OnMessage(NodeId, SyncUpdate&& message, MonotonicTime now, WorkerOutputs& out) {
   const WorkerSteps::News news = steps_.Adopt(message.sync);
   if (news == WorkerSteps::News::kNone) return;
-  rows_.replicas().Take({}, steps_.point());  // a pull that waits for a copy may need the floor that has risen
+  rows_.replicas().Renew(steps_.point());
   if (news == WorkerSteps::News::kNewHold) SendHeartbeat(now, out);
   BeginStep(now, out);
 }

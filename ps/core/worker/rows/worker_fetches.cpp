@@ -38,8 +38,8 @@ void WorkerFetches::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutp
 }
 
 void WorkerFetches::SetIgnored(bool ignored, MonotonicTime now, WorkerOutputs& out) {
-  if (ignored && announced_.SetIgnored(true)) replicas_.GiveUp(WorkerReplicas::Because::kIgnored, now, out);
-  if (!ignored) announced_.SetIgnored(false);
+  const bool changed = announced_.SetIgnored(ignored);
+  if (changed && ignored) replicas_.GiveUp(WorkerReplicas::Because::kIgnored, now, out);
 }
 
 void WorkerFetches::FetchDue(const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {

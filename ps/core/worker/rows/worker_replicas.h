@@ -44,6 +44,8 @@ class WorkerReplicas {
   // --- announcements
 
   void Take(const AnnouncedRows::News& news, const StepPoint& at);
+  // The floor may have risen, for which a pull may be waiting: the next round confirms copies at the new one.
+  void Renew(const StepPoint& at) { at_ = at; }
   // A step has begun: what its reads and writes need of homes is asked for.
   void StepBegan(const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
 
@@ -65,12 +67,13 @@ class WorkerReplicas {
   void Wait(TableKey row, CallId call, uint32_t place, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
   // See KeyMap::Prefetch.
   void PrefetchEntry(TableKey row) const { rows_.PrefetchEntry(row); }
-  // Some of these rows have copies; all have.
-  bool HasAny(TableId table, std::span<const Key> keys) const {
-    return has_copies() && std::ranges::any_of(keys, [&](Key key) { return HasCopy({table, key}); });
-  }
-  bool HasAll(TableId table, std::span<const Key> keys) const {
-    return has_copies() && std::ranges::all_of(keys, [&](Key key) { return HasCopy({table, key}); });
+  // How many of these rows have copies.
+  enum class Share : uint8_t { kNone, kSome, kAll };
+  Share ShareWithCopies(TableId table, std::span<const Key> keys) const {
+    if (!has_copies() || keys.empty()) return Share::kNone;
+    const bool first = HasCopy({table, keys.front()});
+    const bool mixed = std::ranges::any_of(keys, [&](Key key) { return HasCopy({table, key}) != first; });
+    return mixed ? Share::kSome : first ? Share::kAll : Share::kNone;
   }
   // A push to rows that all have copies, each once; no gradient is one that the table refuses.
   void Push(TableId table, std::span<const Key> keys, std::span<const float> gradients, uint64_t step);

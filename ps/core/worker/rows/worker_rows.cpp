@@ -99,10 +99,11 @@ bool WorkerRows::PullHere(TableId table, std::span<const Key> keys, std::span<fl
 
 std::optional<Status> WorkerRows::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,
                                            uint64_t step) {
-  if (replicas_.HasAny(table, keys)) {
-    if (!replicas_.HasAll(table, keys)) return std::nullopt;
+  const WorkerReplicas::Share share = replicas_.ShareWithCopies(table, keys);
+  if (share == WorkerReplicas::Share::kSome) return std::nullopt;
+  if (share == WorkerReplicas::Share::kAll) {
     const TableSpec& spec = *routes_.Find(table);
-    if (keys.empty() || gradients.size() != keys.size() * spec.options.dim) return std::nullopt;
+    if (gradients.size() != keys.size() * spec.options.dim) return std::nullopt;
     if (!unique_.AreUnique(keys) || replicas_.Refuses(table, gradients)) return std::nullopt;
     replicas_.Push(table, keys, gradients, step);
     return OkStatus();

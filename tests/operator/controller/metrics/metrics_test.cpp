@@ -73,10 +73,10 @@ attune_job_checkpoint_interval_seconds{job="a",namespace="default"} 300
 # HELP attune_job_restorations_total Times that rows went back to a checkpoint, or to their first values.
 # TYPE attune_job_restorations_total counter
 attune_job_restorations_total{job="a",namespace="default"} 1
-# HELP attune_job_announcements_ignored 1 while workers ignore what programs announce, else 0.
+# HELP attune_job_announcements_ignored 1 while workers ignore the rows that programs announce, else 0.
 # TYPE attune_job_announcements_ignored gauge
 attune_job_announcements_ignored{job="a",namespace="default"} 1
-# HELP attune_job_announcements_speedup_ratio Rate with announcements over that without.
+# HELP attune_job_announcements_speedup_ratio Rate with announced rows acted on, over that with them ignored.
 # TYPE attune_job_announcements_speedup_ratio gauge
 attune_job_announcements_speedup_ratio{job="a",namespace="default"} 0.8
 # HELP attune_job_policy_conflict 1 while its tuning policies conflict, else 0.

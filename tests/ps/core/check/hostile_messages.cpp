@@ -415,6 +415,7 @@ CoordinatorRecord HostileMessages::Record() {
                            .lease_items = Number(20),
                            .servers = static_cast<uint32_t>(1 + Number(kServers)),
                            .synchronization = random_.Chance(0.5) ? "ssp:2" : "async",
+                           .row_management = static_cast<RowManagement>(random_.Below(3)),
                            .servers_wanted = static_cast<uint32_t>(Number(4)),
                            .backups = static_cast<uint32_t>(Number(2)),
                            .next_node = NodeId(static_cast<uint32_t>(6 + Number(4096))),

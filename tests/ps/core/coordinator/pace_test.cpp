@@ -84,6 +84,16 @@ TEST_F(PaceTest, AnnouncementsAreIgnoredWhenItIsAskedForAndInTurnsWhileTheyAreTr
   EXPECT_TRUE(pace_.announcements_ignored()) << "they made no difference";
 }
 
+TEST_F(PaceTest, WhatWasAskedForAnnouncedRowsOutlivesTheCoordinator) {
+  pace_.OnCommand(CommandId(1), SetRowManagement{RowManagement::kStatic}, MonotonicTime{}, out_);
+  CoordinatorRecord record;
+  pace_.Fill(record);
+  Pace next(job_);
+  EXPECT_FALSE(next.announcements_ignored());
+  next.Restore(record);
+  EXPECT_TRUE(next.announcements_ignored());
+}
+
 TEST_F(PaceTest, AWorkerThatOthersWaitForIsNamedOnceAStep) {
   Says(kWorker, 1, 0);
   pace_.WatchFloor(out_);

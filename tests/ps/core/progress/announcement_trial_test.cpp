@@ -110,6 +110,30 @@ TEST_F(AnnouncementTrialTest, AWorkerThatDoesNoStepsEndsATrialWithoutOutcome) {
   EXPECT_TRUE(trial_.acts());
 }
 
+TEST_F(AnnouncementTrialTest, AJobWithSuchAWorkerIsNotOnTrialAgainAndAgain) {
+  rates_ = {.with = 0.01, .without = 0.01};
+  Duration on_trial{};
+  for (int i = 0; i < 2 * 3600; ++i) {
+    Go(milliseconds(500));
+    if (trial_.in_progress()) on_trial += milliseconds(500);
+  }
+  EXPECT_LT(on_trial, minutes(6));
+}
+
+// A worker's link was cut, or its process stood still.
+TEST_F(AnnouncementTrialTest, ReportsThatWereHeldUpAndComeAtOnceMeasureNothing) {
+  rates_ = {.with = 150, .without = 100};
+  while (!trial_.in_progress()) Go(milliseconds(500));
+  steps_.erase(kOther);
+  Go(seconds(10));
+  trial_.Report(kOther, 5000, true, now_);
+  trial_.Report(kOther, 9000, true, now_);
+  steps_[kOther] = 9000;
+  GoThroughTrial();
+  ASSERT_TRUE(trial_.speedup());
+  EXPECT_NEAR(*trial_.speedup(), 1.5, 0.05);
+}
+
 TEST_F(AnnouncementTrialTest, WorkersThatComeAndGoAndPausesEndATrialWithoutOutcome) {
   const std::pair<const char*, std::function<void()>> kTable[] = {
       {"a worker comes", [&] { trial_.Report(NodeId(9), 0, true, now_); }},
