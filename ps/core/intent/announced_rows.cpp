@@ -13,11 +13,15 @@ IntentBook::Added AnnouncedRows::Add(TableId table, std::span<const Key> keys, u
 }
 
 AnnouncedRows::News AnnouncedRows::Advance(const StepPoint& at) {
-  News news{.due = std::exchange(again_, {}), .repeated = {}, .ended = {}};
+  News news;
   const std::optional<uint64_t> last = LastStepInReach(at);
   const IntentBook::Reached& reached = book_.Advance(at.clock, last.value_or(at.clock), ignored_);
   news.ended = reached.ended;
-  if (ignored_) news.due.clear();
+  for (auto& [table, keys] : std::exchange(again_, {})) {
+    // The step for which a row was lost may have been the last one that it was announced for.
+    std::erase_if(keys, [&](Key key) { return !book_.IsInReach({table, key}); });
+    if (!keys.empty()) news.due.emplace(table, std::move(keys));
+  }
   if (!last) return news;
   for (const TableKey row : reached.came) {
     if (AgeMaxOf(row.table)) news.due[row.table].push_back(row.key);

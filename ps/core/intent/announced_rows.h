@@ -39,7 +39,7 @@ class AnnouncedRows {
   void Lost(TableKey row, const StepPoint& at) {
     if (book_.IsUsedAfter(row, at.clock)) again_[row.table].push_back(row.key);
   }
-  // The same, but the step in progress may still use it.
+  // The same, but the step in progress may still use it: it is due again unless it is out of reach by then.
   void LostEarly(TableKey row) {
     if (book_.IsInReach(row)) again_[row.table].push_back(row.key);
   }

@@ -138,8 +138,8 @@ struct RowsReport {
   uint64_t rows_foreign = 0;
   uint64_t handovers_open = 0;
   uint64_t operations_waiting = 0;
+  uint64_t rows_to_come = 0;  // the home's: it calls them back, or they are on their way home
   // For displays.
-  uint64_t rows_to_come = 0;                  // the home's backlog of rows it calls back
   uint64_t rows_received = 0, rows_sent = 0;  // by handovers, totals
   uint64_t copies = 0;
   uint64_t copies_to_send = 0;  // to next backups

@@ -12,8 +12,7 @@ namespace attune::ps {
 
 // --- the home
 
-void RowMoves::Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now,
-                    RowOutputs& out) {
+void RowMoves::Move(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out) {
   const Member* member = node_.map().Find(to);
   if (member == nullptr || !member->may_own_rows() || (member->leaving && to != node_.self())) return;
   std::vector<Key> here;
@@ -33,7 +32,8 @@ void RowMoves::Move(TableId table, std::span<const Key> keys, NodeId to, bool ca
     if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
     numbers[i] = static_cast<uint16_t>(entry->move_number + 1);
     ordered.Add(entry->owner, i);
-    shards_.Redirect({table, keys[i]}, to, numbers[i], call_back);
+    // Whoever asked for it: a node that leaves waits for all that is on its way home, which may yet pass through it.
+    shards_.Redirect({table, keys[i]}, to, numbers[i], /*call_back=*/to == node_.self());
   }
   if (!here.empty()) {
     TableStore& store = *tables_.Rows(table);
@@ -297,7 +297,7 @@ void RowMoves::CallBack(MonotonicTime now, RowOutputs& out) {
   const auto in_flight_max = [&](TableId table) { return RowsCalledBackMax(table); };
   while (const auto batch =
              call_backs_.Next(shards_, node_.self(), node_.options().rows_per_message_max, in_flight_max)) {
-    Move(batch->table, batch->keys, node_.self(), true, now, out);
+    Move(batch->table, batch->keys, node_.self(), now, out);
   }
 }
 

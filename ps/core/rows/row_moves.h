@@ -42,7 +42,7 @@ class RowMoves {
         replicas_(replicas) {}
 
   // --- the home. All keys are homed here and the home is ready: their rows shall belong to `to`.
-  void Move(TableId table, std::span<const Key> keys, NodeId to, bool call_back, MonotonicTime now, RowOutputs& out);
+  void Move(TableId table, std::span<const Key> keys, NodeId to, MonotonicTime now, RowOutputs& out);
 
   // --- the owner
   void On(NodeId from, const MoveOrder& order, MonotonicTime now, RowOutputs& out);

@@ -160,7 +160,7 @@ void RowOperations::On(NodeId from, Localize&& localize, MonotonicTime now, RowO
   for (const auto& [place, places] : groups) {
     const Slice<Key> keys = PartOf(localize.keys, places);
     if (place.what == ShardStates::Place::What::kHere) {
-      moves_.Move(localize.table, keys.view(), localize.to, false, now, out);
+      moves_.Move(localize.table, keys.view(), localize.to, now, out);
       continue;
     }
     Localize part{.map_version = {}, .table = localize.table, .to = localize.to, .keys = keys};

@@ -137,5 +137,17 @@ TEST_F(AnnouncedRowsTest, WhatIsLostIsDueAgainIfALaterStepUsesIt) {
   EXPECT_THAT(rows_.Advance({.clock = 2}).due, IsEmpty());
 }
 
+// Fetched nevertheless, it could be read up to its age later by a step for which it is not announced.
+TEST_F(AnnouncedRowsTest, WhatIsLostInTheLastStepThatUsesItIsNotDueAgain) {
+  rows_.Add(kTable, std::vector<Key>{7}, 1, 2, Access::kReadWrite, seconds(1), {});
+  rows_.Add(kTable, std::vector<Key>{8}, 1, 3, Access::kReadWrite, seconds(1), {});
+  EXPECT_THAT(rows_.Advance({}).due, ElementsAre(Pair(kTable, ElementsAre(7, 8))));
+  EXPECT_THAT(rows_.Advance({.clock = 1}).due, IsEmpty());
+  for (const Key key : {7, 8}) rows_.LostEarly({kTable, key});
+  const AnnouncedRows::News news = rows_.Advance({.clock = 2});
+  EXPECT_THAT(news.due, ElementsAre(Pair(kTable, ElementsAre(8))));
+  EXPECT_THAT(news.ended, ElementsAre(TableKey{kTable, 7}));
+}
+
 }  // namespace
 }  // namespace attune::ps::announced_rows_test

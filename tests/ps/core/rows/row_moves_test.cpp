@@ -22,7 +22,7 @@ constexpr TableId kTable = NodeParts::kTable;
 
 class RowMovesTest : public testing::Test {
  protected:
-  void Move(const std::vector<Key>& keys, NodeId to) { moves_.Move(kTable, keys, to, false, {}, parts_.out); }
+  void Move(const std::vector<Key>& keys, NodeId to) { moves_.Move(kTable, keys, to, {}, parts_.out); }
   static MoveOrder OrderOf(Key key, uint16_t move_number, NodeId to) {
     return {.map_version = {},
             .table = kTable,
@@ -199,6 +199,13 @@ TEST_F(RowMovesTest, RowsOfAServerAreCalledHome) {
   EXPECT_EQ(orders[0].second.to, kSelf);
   EXPECT_EQ(moves_.rows_to_come(), 1U) << "it is on its way";
   EXPECT_TRUE(EntryOf(7)->called_back);
+}
+
+// A node that leaves may have reported that it has nothing while a row is still on its way through it.
+TEST_F(RowMovesTest, ARowThatAnotherNodeHasAskedToComeHomeIsWaitedForToo) {
+  Move({7}, kPeer);
+  Move({7}, kSelf);
+  EXPECT_EQ(moves_.rows_to_come(), 1U);
 }
 
 }  // namespace
