@@ -112,8 +112,7 @@ class Planner {
     Note(PlacementChange::Kind::kTradePlace, shard, to);
   }
 
-  // Heavy ones first: they are harder to place. The two that stay will keep each other's copies, and then neither can
-  // take a home: now the copy can go to the one that has more homes first, and the home to the other next time.
+  // Heavy ones first: they are harder to place.
   void EmptyUnwanted() {
     std::vector<size_t> moving;
     for (size_t i = 0; i < shards_.size(); ++i) {
@@ -124,14 +123,22 @@ class Planner {
       if (Full()) return;
       const auto to = LightestHome(i);
       if (!to) continue;
-      const NodeId copy = shards_[i].backup;
-      if (goal_.servers.size() == 2 && Wanted(copy) && homes_[copy] + Weight(i) <= homes_[*to]) {
-        homes_[copy] += Weight(i);
+      if (CopyMovesFirst(i, *to)) {
+        homes_[shards_[i].backup] += Weight(i);
         Copy(i, *to);
       } else {
         MoveHome(i, *to);
       }
     }
+  }
+
+  // The two that stay will keep each other's copies, and then neither can take a home: now the copy can go to the one
+  // that has more homes first, and the home to the other next time. Not beside a home whose copy is on another machine:
+  // until the home has moved, that machine would have all of the shard.
+  bool CopyMovesFirst(size_t i, NodeId to) const {
+    const NodeId home = shards_[i].home, copy = shards_[i].backup;
+    if (goal_.servers.size() != 2 || !Wanted(copy) || homes_.at(copy) + Weight(i) > homes_.at(to)) return false;
+    return Apart(home, to) || !Apart(home, copy);
   }
 
   // From the fullest to the emptiest server, the shard that brings both nearest to each other, while that helps. One

@@ -36,6 +36,12 @@ void ExpectKeptApart(const PlacementGoal& goal, const Shard& before, const Shard
   const bool left_behind = after.next_was_home() && after.next_backup == before.home;
   EXPECT_TRUE(Apart(goal, after.home, after.backup) || (left_behind && Apart(goal, after.home, after.next_backup)))
       << "shard " << shard;
+  // The next backup becomes the backup, and this state lasts until another change.
+  const bool is_there_another = std::ranges::any_of(
+      goal.servers, [&](NodeId server) { return server != after.home && Apart(goal, server, after.home); });
+  if (after.next_backup != NodeId() && is_there_another) {
+    EXPECT_TRUE(Apart(goal, after.home, after.next_backup)) << "shard " << shard;
+  }
 }
 
 // What the coordinator does: plan, publish, wait until copies are complete, plan again. Returns the changes made.
@@ -174,6 +180,19 @@ TEST(PlacementPlanner, AHomeThatMovesBesideItsCopyLeavesAnotherBehind) {
                           .join_id = map.version.Next(),
                           .routing_since = map.version.Next()}));
   EXPECT_TRUE(moved.next_was_home());
+}
+
+// All copies of the drained one are at the only server of the other machine. A copy that moved to B first, to leave two
+// even servers, would be beside its home until that has moved.
+TEST(PlacementPlanner, ACopyDoesNotMoveBesideAHomeThatIsAboutToMove) {
+  const PlacementGoal goal{.servers = {kA, kB},
+                           .backups = 1,
+                           .weights = {},
+                           .machines = Machines({{kA, "one"}, {kB, "two"}, {kC, "two"}})};
+  ShardMap map = Formed(12, {kA, kB, kC}, true);
+  for (Shard& shard : map.shards) shard.backup = shard.home == kA ? kB : kA;
+  EXPECT_FALSE(DropsAny(CarryOut(map, goal)));
+  EXPECT_EQ(CopiesBesideTheirHome(map, goal.machines), 0);
 }
 
 TEST(PlacementPlanner, NoCopyIsOnTheMachineOfItsHomeWhereThereIsAnother) {
