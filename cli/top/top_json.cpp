@@ -16,15 +16,19 @@ kube::Json UsageJson(const api::RoleUsage& usage) {
 }
 
 kube::Json DecisionJson(const api::TuningDecision& decision) {
-  return {{"number", decision.number},
-          {"time", decision.time},
-          {"kind", decision.kind},
-          {"from", decision.from},
-          {"to", decision.to},
-          {"why", decision.why},
-          {"expected", decision.expected},
-          {"measured", decision.measured},
-          {"outcome", decision.outcome}};
+  kube::Json object = {{"number", decision.number},
+                       {"time", decision.time},
+                       {"kind", decision.kind},
+                       {"from", decision.from},
+                       {"to", decision.to},
+                       {"why", decision.why},
+                       {"expected", decision.expected},
+                       {"measured", decision.measured},
+                       {"outcome", decision.outcome}};
+  if (decision.expected_speedup) object["expectedSpeedup"] = *decision.expected_speedup;
+  if (decision.measured_speedup) object["measuredSpeedup"] = *decision.measured_speedup;
+  if (decision.cost_seconds) object["costSeconds"] = *decision.cost_seconds;
+  return object;
 }
 
 }  // namespace

@@ -60,18 +60,24 @@ Json MetricsSchema(const std::string& description) {
 }
 
 Json DecisionsSchema(const std::string& description) {
+  const auto number = [](const char* text) {
+    return Json{{"type", "number"}, {"format", "double"}, {"description", text}};
+  };
   const Json item = {
       {"type", "object"},
       {"properties",
        {{"number", {{"type", "integer"}, {"format", "int64"}, {"minimum", 0}}},
         {"time", StringSchema("When, RFC 3339.")},
-        {"elapsedSeconds", {{"type", "number"}, {"format", "double"}, {"description", "Since the job began."}}},
+        {"elapsedSeconds", number("Since the job began.")},
         {"kind", StringSchema("Trial or Move.")},
         {"from", StringSchema("The setting that was left.")},
         {"to", StringSchema("The setting that was chosen.")},
         {"why", StringSchema("For which reason.")},
         {"expected", StringSchema("Progress per second that was expected to be won.")},
         {"measured", StringSchema("What came of it; absent: not measured.")},
+        {"expectedSpeedup", number("The same, as a ratio to progress per second at the best setting known before.")},
+        {"measuredSpeedup", number("What came of it, likewise; absent: not measured.")},
+        {"costSeconds", number("Seconds of full rate that the change was expected to cost.")},
         {"outcome", StringSchema("Open, Kept, RolledBack, NotTaken, Crashed or Unjudged.")}}}};
   return {{"type", "array"},
           {"description", description},

@@ -1,6 +1,8 @@
 // The table of fields: what the tuner does, and its decisions as the status keeps them.
 #include "operator/api/status/tuning_status.h"
 
+#include <utility>
+
 #include "operator/api/status/part_binding.h"
 
 namespace attune::api {
@@ -38,6 +40,12 @@ void AddSetting(std::vector<Field>& fields, const std::string& name, const std::
   add("remainingSeconds", "Time to the goal at this setting, likewise.", &TuningSetting::remaining_seconds);
 }
 
+constexpr std::pair<const char*, std::optional<double> TuningDecision::*> kDecisionFigures[] = {
+    {"expectedSpeedup", &TuningDecision::expected_speedup},
+    {"measuredSpeedup", &TuningDecision::measured_speedup},
+    {"costSeconds", &TuningDecision::cost_seconds},
+};
+
 }  // namespace
 
 void AddTuningStatus(std::vector<Field>& fields) {
@@ -73,6 +81,7 @@ void AddTuningStatus(std::vector<Field>& fields) {
   add("remainingSeconds", "Remaining time at the best setting known.", &TuningStatus::remaining_seconds);
   add("remainingHighSeconds", "Its upper end.", &TuningStatus::remaining_high);
   add("changes", "Changes of setting so far.", &TuningStatus::changes);
+  add("policyRefusals", "Times that a policy kept it from a change so far.", &TuningStatus::policy_refusals);
   AddSetting(fields, "current", "The setting that the job has.", &TuningStatus::current);
   AddSetting(fields, "best", "The best setting, as far as the tuner knows.", &TuningStatus::best);
   add("decisions", "The last changes of setting, the newest last; `attune explain` has them all.",
@@ -88,6 +97,10 @@ void Binding<std::vector<TuningDecision>>::Set(std::vector<TuningDecision>& targ
     TuningDecision& decision = target.emplace_back();
     if (number != each.end() && number->is_number_unsigned()) decision.number = number->get<uint64_t>();
     if (elapsed != each.end() && elapsed->is_number()) decision.elapsed_seconds = elapsed->get<double>();
+    for (const auto& [name, member] : kDecisionFigures) {
+      const auto at = each.find(name);
+      if (at != each.end() && at->is_number()) decision.*member = at->get<double>();
+    }
     decision.time = TextAt(each, "time");
     decision.kind = TextAt(each, "kind");
     decision.from = TextAt(each, "from");
@@ -113,6 +126,8 @@ Json Binding<std::vector<TuningDecision>>::Get(const std::vector<TuningDecision>
                                         {"outcome", decision.outcome}});
     if (!decision.time.empty()) each["time"] = decision.time;
     if (!decision.measured.empty()) each["measured"] = decision.measured;
+    for (const auto& [name, member] : kDecisionFigures)
+      if (decision.*member) each[name] = *(decision.*member);
   }
   return list;
 }

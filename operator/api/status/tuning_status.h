@@ -27,6 +27,9 @@ struct TuningDecision {
   std::string from, to;                 // "servers=1 workers=2"
   std::string why, expected, measured;  // "+12 % (±4.0 %)" of progress per second; "": not measured
   std::string outcome;                  // Open, Kept, RolledBack, NotTaken, Crashed, Unjudged
+  // The same for programs: progress per second there over that of the best setting known before, and seconds of full
+  // rate that the change was expected to cost. Absent: not measured; of a decision of an earlier version.
+  std::optional<double> expected_speedup = {}, measured_speedup = {}, cost_seconds = {};
 };
 
 // What policies say of the job (operator/policy/resolve.h).
@@ -47,6 +50,7 @@ struct TuningStatus {
   std::optional<int32_t> recommended_worker_millicores, recommended_server_millicores;
   std::optional<double> remaining_low, remaining_seconds, remaining_high;  // 90 % interval
   uint64_t changes = 0;
+  uint64_t policy_refusals = 0;  // times that a policy kept it from a change
   std::optional<TuningSetting> current = {}, best = {};  // what the job has; what is best as far as is known
   std::vector<TuningDecision> decisions = {};            // the last kDecisionsShown, oldest first
   // Of a job that an operator of an earlier version tuned: what is in the record since. Read until it has been moved.

@@ -145,6 +145,30 @@ void PolicyConflict(const Json& job, const AddSample& add) {
   if (policy.is_object()) add({}, kube::At(policy, {"conflict"}).is_string() ? 1 : 0);
 }
 
+// Adds what `sample` has of the newest decision that the status shows.
+void OfLastDecision(const Json& job, const AddSample& add, void (*sample)(const Json& decision, const AddSample& add)) {
+  const Json& decisions = kube::At(job, {"status", "tuning", "decisions"});
+  if (decisions.is_array() && !decisions.empty()) sample(decisions.back(), add);
+}
+
+void LastChangeOutcome(const Json& job, const AddSample& add) {
+  OfLastDecision(job, add, [](const Json& decision, const AddSample& to) {
+    const Json& outcome = kube::At(decision, {"outcome"});
+    if (outcome.is_string()) to({{"outcome", outcome.get<std::string>()}}, 1);
+  });
+}
+
+void LastChangeSpeedup(const Json& job, const AddSample& add) {
+  OfLastDecision(job, add, [](const Json& decision, const AddSample& to) {
+    AddAt(decision, {"expectedSpeedup"}, {{"estimate", "expected"}}, to);
+    AddAt(decision, {"measuredSpeedup"}, {{"estimate", "measured"}}, to);
+  });
+}
+
+void LastChangeCost(const Json& job, const AddSample& add) {
+  OfLastDecision(job, add, [](const Json& decision, const AddSample& to) { AddAt(decision, {"costSeconds"}, {}, to); });
+}
+
 constexpr auto kFamilies = std::to_array<JobFamily>({
     {"attune_job_phase", false, "1 for the phase that the job is in.", Phase},
     {"attune_job_condition", false, "Conditions of the status: 1 True, 0 False; one that is Unknown has no series.",
@@ -164,6 +188,16 @@ constexpr auto kFamilies = std::to_array<JobFamily>({
     {"attune_job_setting_changes_total", true, "Changes of setting by the tuner so far.",
      [](const Json& job, const AddSample& add) {
        AddAt(job, {"status", "tuning", "changes"}, {}, add);
+     }},
+    {"attune_job_last_change_outcome", false, "1 for what became of the tuner's last change; Open while it is tried.",
+     LastChangeOutcome},
+    {"attune_job_last_change_speedup_ratio", false,
+     "Rate that the last change was to give, and gave, over the best one before.", LastChangeSpeedup},
+    {"attune_job_last_change_cost_seconds", false, "Time at full rate that the last change was expected to cost.",
+     LastChangeCost},
+    {"attune_job_policy_refusals_total", true, "Times that a policy kept the tuner from a change.",
+     [](const Json& job, const AddSample& add) {
+       AddAt(job, {"status", "tuning", "policyRefusals"}, {}, add);
      }},
     {"attune_job_memory_use_ratio", false, "Memory of the fullest pod, as part of its limit.", MemoryUse},
     {"attune_job_throttled_ratio", false, "Part of the time that a limit of CPU held pods up, the mean.", Throttled},

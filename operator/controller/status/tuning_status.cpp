@@ -18,6 +18,7 @@ void TurnOff(api::TuningStatus& tuning, Now now) {
                              .message = "tuning is off (spec.tuning.mode); the setting is left as it is",
                              .since = ToRfc3339(now.wall),
                              .changes = tuning.changes,
+                             .policy_refusals = tuning.policy_refusals,
                              .decisions = std::move(tuning.decisions),
                              .state = std::move(tuning.state)};
 }

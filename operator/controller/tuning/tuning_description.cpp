@@ -46,6 +46,7 @@ void TuningLoop::FillStatus(const TuningInput& input, TuningOutput& output) cons
   }
   shown_.Fill(input, status);
   status.changes = course_.kept().changes;
+  status.policy_refusals = policy_refusals_;
   // Once it has finished, a user may have chosen another setting.
   if (stage_ == Stage::kDone && input.wanted != course_.here()) status.current = ShownTuning::Shown(input.wanted);
   output.state = state_;

@@ -97,6 +97,7 @@ class TuningLoop {
   KnobsInForce knobs_;
   PastTuners earlier_;
   std::vector<PastChange> past_;  // that policies count; changes of users are none
+  uint64_t policy_refusals_ = 0;
   ShownTuning shown_;
   PartsCare parts_;
   WindowMeter window_;

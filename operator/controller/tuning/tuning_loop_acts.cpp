@@ -10,6 +10,7 @@ namespace attune::controller {
 void TuningLoop::StayFor(const TuningInput& input, const Refusal& refusal) {
   constexpr double kLongest = 600;  // a policy may be changed meanwhile
   stay_.Extend(input.time, std::clamp(refusal.seconds, static_cast<double>(input.policy.window_seconds), kLongest));
+  ++policy_refusals_;
   shown_.Say("keeping " + ToString(course_.here()) + ": " + refusal.why);
 }
 

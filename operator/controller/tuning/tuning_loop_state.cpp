@@ -91,6 +91,7 @@ std::string TuningLoop::Save() const {
                {"numbered", earlier_.decided()},
                {"spent", earlier_.spent()},
                {"past", SavePast(past_)},
+               {"refused", policy_refusals_},
                {"findings", parts_.findings()},
                {"acts", parts_.acts()},
                {"ceiling", ToJson(knobs.ceiling)},
@@ -182,6 +183,7 @@ void TuningLoop::Restore(tuner::PriorCache& priors) {
                         .decided = json.value("numbered", uint64_t{0}),
                         .reported = json.at("told").get<uint64_t>()});
     read.past_ = LoadPast(kube::At(json, {"past"}));
+    read.policy_refusals_ = json.value("refused", uint64_t{0});
     if (json.contains("tuner")) {
       auto tuner = tuner::Tuner::Load(json.at("tuner").get<std::string>(), priors);
       if (!tuner.ok()) return;

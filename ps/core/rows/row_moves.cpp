@@ -32,7 +32,7 @@ void RowMoves::Move(TableId table, std::span<const Key> keys, NodeId to, Monoton
     if (entry->owner == to || entry->called_back) continue;  // called back: let it come first
     numbers[i] = static_cast<uint16_t>(entry->move_number + 1);
     ordered.Add(entry->owner, i);
-    // Whoever asked for it: a node that leaves waits for all that is on its way home, which may yet pass through it.
+    // Also when another node asked for it: who leaves waits for all that is on its way home and may pass through it.
     shards_.Redirect({table, keys[i]}, to, numbers[i], /*call_back=*/to == node_.self());
   }
   if (!here.empty()) {

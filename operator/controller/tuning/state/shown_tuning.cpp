@@ -1,6 +1,7 @@
 #include "operator/controller/tuning/state/shown_tuning.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "operator/controller/observe/text.h"
@@ -40,7 +41,10 @@ api::TuningDecision DecisionOf(const tuner::NamedRecord& named) {
           .why = FitText(record.why, kDecisionWhyBytesMax),
           .expected = tuner::Text(record.predicted),
           .measured = record.measured ? tuner::Text(*record.measured) : "",
-          .outcome = OutcomeName(record.verdict)};
+          .outcome = OutcomeName(record.verdict),
+          .expected_speedup = std::exp(record.predicted.mean),
+          .measured_speedup = record.measured ? std::optional(std::exp(record.measured->mean)) : std::nullopt,
+          .cost_seconds = record.cost_seconds};
 }
 
 }  // namespace

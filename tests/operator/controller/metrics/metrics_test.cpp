@@ -55,6 +55,19 @@ attune_job_setting{job="a",namespace="default",knob="slack"} 1000000
 # HELP attune_job_setting_changes_total Changes of setting by the tuner so far.
 # TYPE attune_job_setting_changes_total counter
 attune_job_setting_changes_total{job="a",namespace="default"} 3
+# HELP attune_job_last_change_outcome 1 for what became of the tuner's last change; Open while it is tried.
+# TYPE attune_job_last_change_outcome gauge
+attune_job_last_change_outcome{job="a",namespace="default",outcome="Kept"} 1
+# HELP attune_job_last_change_speedup_ratio Rate that the last change was to give, and gave, over the best one before.
+# TYPE attune_job_last_change_speedup_ratio gauge
+attune_job_last_change_speedup_ratio{job="a",namespace="default",estimate="expected"} 1.25
+attune_job_last_change_speedup_ratio{job="a",namespace="default",estimate="measured"} 1.5
+# HELP attune_job_last_change_cost_seconds Time at full rate that the last change was expected to cost.
+# TYPE attune_job_last_change_cost_seconds gauge
+attune_job_last_change_cost_seconds{job="a",namespace="default"} 12.5
+# HELP attune_job_policy_refusals_total Times that a policy kept the tuner from a change.
+# TYPE attune_job_policy_refusals_total counter
+attune_job_policy_refusals_total{job="a",namespace="default"} 4
 # HELP attune_job_memory_use_ratio Memory of the fullest pod, as part of its limit.
 # TYPE attune_job_memory_use_ratio gauge
 attune_job_memory_use_ratio{job="a",namespace="default",role="server"} 0.75
@@ -149,7 +162,10 @@ kube::Json Object() {
     "workers": {"ready": 3, "replicas": 4, "failed": 1,
                 "usage": {"memoryBytes": 10, "memoryLimitBytes": 0, "throttled": 0.61}},
     "tuning": {"changes": 3, "remainingLowSeconds": 1200.5, "remainingHighSeconds": 2000,
-               "current": {"servers": 2, "workers": 4, "slack": 1000000}},
+               "current": {"servers": 2, "workers": 4, "slack": 1000000}, "policyRefusals": 4,
+               "decisions": [{"outcome": "NotTaken", "expectedSpeedup": 9, "measuredSpeedup": 8, "costSeconds": 7},
+                             {"outcome": "Kept", "expectedSpeedup": 1.25, "measuredSpeedup": 1.5,
+                              "costSeconds": 12.5}]},
     "checkpoint": {"time": "2025-11-28T00:00:00Z", "intervalSeconds": 300},
     "recovery": {"count": 1}, "rows": {"ignored": true, "speedup": 0.8},
     "policy": {"policies": "TuningPolicy a/b"}}})");

@@ -40,9 +40,15 @@ TEST(TuningLoopUnderPolicies, ATrialThatAPolicyHoldsUpIsNotMade) {
   EXPECT_EQ(job.writes, 0);
   EXPECT_THAT(job.last.status.message, HasSubstr("a policy allows 0 "));
   EXPECT_THAT(job.events, Not(HasSubstr("TuningTrial"))) << "of what was not done nothing is reported";
+  const uint64_t refusals = job.last.status.policy_refusals;
+  EXPECT_GE(refusals, 1U);
+  job.Restart();
+  job.Tick();
+  EXPECT_GE(job.last.status.policy_refusals, refusals) << "a new operator continues to count";
   job.input.rules = {};  // the policy is deleted while the job runs
   job.Run(900);
   EXPECT_GE(job.writes, 1) << job.last.status.message;
+  EXPECT_LE(job.last.status.policy_refusals, refusals + 1) << "nothing is refused any more";
 }
 
 // One core each.

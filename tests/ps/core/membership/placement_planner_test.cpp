@@ -185,10 +185,8 @@ TEST(PlacementPlanner, AHomeThatMovesBesideItsCopyLeavesAnotherBehind) {
 // All copies of the drained one are at the only server of the other machine. A copy that moved to B first, to leave two
 // even servers, would be beside its home until that has moved.
 TEST(PlacementPlanner, ACopyDoesNotMoveBesideAHomeThatIsAboutToMove) {
-  const PlacementGoal goal{.servers = {kA, kB},
-                           .backups = 1,
-                           .weights = {},
-                           .machines = Machines({{kA, "one"}, {kB, "two"}, {kC, "two"}})};
+  const PlacementGoal goal{
+      .servers = {kA, kB}, .backups = 1, .weights = {}, .machines = Machines({{kA, "one"}, {kB, "two"}, {kC, "two"}})};
   ShardMap map = Formed(12, {kA, kB, kC}, true);
   for (Shard& shard : map.shards) shard.backup = shard.home == kA ? kB : kA;
   EXPECT_FALSE(DropsAny(CarryOut(map, goal)));

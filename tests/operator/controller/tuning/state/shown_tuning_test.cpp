@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 namespace attune::controller::shown_tuning_test {
@@ -21,6 +22,8 @@ tuner::NamedRecord Decision(uint64_t number) {
   named.record.from = {1, 2};
   named.record.to = {2, 4};
   named.record.why = std::string(10'000, 'w');
+  named.record.predicted = {.mean = std::log(1.5), .deviation = 0.1};
+  named.record.cost_seconds = 12;
   named.record.verdict = tuner::Verdict::kRejected;
   return named;
 }
@@ -89,6 +92,12 @@ TEST(ShownTuningTest, TheNewestDecisionsAreShownBriefly) {
   EXPECT_EQ(decisions.back().kind, "Trial");
   EXPECT_EQ(decisions.back().outcome, "NotTaken");
   EXPECT_LE(decisions.back().why.size(), 512U);
+  EXPECT_NEAR(decisions.back().expected_speedup.value_or(0), 1.5, 1e-9);
+  EXPECT_EQ(decisions.back().measured_speedup, std::nullopt) << "it has not been measured";
+  EXPECT_EQ(decisions.back().cost_seconds, 12);
+  story.back().record.measured = {.mean = -std::log(2), .deviation = 0.1};
+  shown.Update(story, {}, {});
+  EXPECT_NEAR(Filled(shown).decisions.back().measured_speedup.value_or(0), 0.5, 1e-9);
   shown.Update({}, {}, {});
   EXPECT_TRUE(Filled(shown).decisions.empty());
 }
