@@ -15,6 +15,8 @@ Status Annotate(const Status& status, std::string_view doing) {
   if (status.ok()) return status;
   std::string message(doing);
   message += ": ";
+  // What the caller was doing is said once, also where the function that failed has said it in the same words.
+  if (Message(status).starts_with(message)) return status;
   message += Message(status);
   Status annotated = Error(status.code(), message);
   status.ForEachPayload([&](const auto& url, const auto& payload) { annotated.SetPayload(url, payload); });

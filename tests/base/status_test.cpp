@@ -20,6 +20,12 @@ TEST(StatusTest, AssignOrReturnPassesErrorsOn) {
   EXPECT_EQ(Quarter(6).status().code(), StatusCode::kInvalidArgument);
 }
 
+TEST(StatusTest, WhatWasDoneIsSaidOnce) {
+  const Status status = Annotate(Error(StatusCode::kNotFound, "creating Pod a/b: no namespace a"), "creating Pod a/b");
+  EXPECT_EQ(Message(status), "creating Pod a/b: no namespace a");
+  EXPECT_EQ(Message(Annotate(status, "creating Pod a/bc")), "creating Pod a/bc: creating Pod a/b: no namespace a");
+}
+
 TEST(StatusTest, AnnotateKeepsTheCodeAndPutsTheActionInFront) {
   const Status status = Annotate(Error(StatusCode::kNotFound, "no such row"), "pulling");
   EXPECT_EQ(status.code(), StatusCode::kNotFound);

@@ -66,6 +66,9 @@ TEST(TuningRecord, TheStatusHasSettingsAndDecisionsAsFields) {
   EXPECT_THAT(first.outcome, Not(testing::AnyOf("", "Open")));
   EXPECT_THAT(first.time, StartsWith("2023-11-14T2")) << "by the calendar";
   EXPECT_FALSE(first.why.empty());
+  EXPECT_GT(first.expected_speedup.value_or(0), 0) << "the same for programs";
+  EXPECT_GT(first.measured_speedup.value_or(0), 0);
+  EXPECT_TRUE(first.cost_seconds);
   const uint64_t newest = tuning.decisions.back().number;
   EXPECT_EQ(newest, TuningLoop::StoryOf(rig.State()).back().record.number);
   EXPECT_LT(rig.Job()["status"]["tuning"].dump().size(), 8U << 10);
