@@ -18,6 +18,7 @@ struct Rule {
 const std::vector<Rule>& Rules() {
   static const std::vector<Rule> rules = {
       {"base/os/", {"base/"}},
+      {"base/files/", {"base/"}},
       {"base/net/", {"base/"}},
       {"base/", {}},
       {"proto/", {"attune/v1/", "base/"}},

@@ -1,0 +1,31 @@
+// SHA-256, in hexadecimal as `sha256sum` prints it. OpenSSL stays in sha256.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace attune {
+
+inline constexpr size_t kSha256Digits = 64;
+
+// Of bytes that come in pieces.
+class Sha256 {
+ public:
+  Sha256();
+  ~Sha256();
+  void Update(std::string_view bytes);
+  std::string Hex();  // of all of them; the next piece is the first one of another
+
+ private:
+  struct Context;
+  const std::unique_ptr<Context> context_;
+};
+
+std::string Sha256Hex(std::string_view bytes);
+bool IsSha256Hex(std::string_view text);
+
+// The time that this takes says nothing about where the two differ.
+bool SameInConstantTime(std::string_view a, std::string_view b);
+
+}  // namespace attune
