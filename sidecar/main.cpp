@@ -1,13 +1,18 @@
-// attune-sidecar: runs beside every server and worker; everything it needs to know comes through the environment.
+// attune-sidecar: runs beside every server and worker; everything it needs to know comes through the environment. As
+// `attune-sidecar files` it is a reader in a pod of its own: the image is there wherever a job is.
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/os/signal_watcher.h"
 #include "base/version.h"
 #include "sidecar/agent.h"
+#include "sidecar/files/file_reader.h"
 
 namespace {
 
@@ -15,9 +20,38 @@ int PrintUsage(std::FILE* stream, int code) {
   std::fputs(
       "attune-sidecar: reports a training process to the operator and to Prometheus\n"
       "Usage: attune-sidecar [--help | --version]\n"
-      "The operator starts it beside each server and worker and configures it through ATTUNE_* variables.\n",
+      "       attune-sidecar files --directory DIR --port PORT --token-sha256 HEX --idle-seconds N\n"
+      "The operator starts it beside each server and worker and configures it through ATTUNE_* variables.\n"
+      "With files it shows the files below DIR over HTTP, read-only, to the caller that knows the token, and\n"
+      "ends after N seconds without a request: `attune pull-model` starts it so in a pod of its own.\n",
       stream);
   return code;
+}
+
+int RunFiles(const std::vector<std::string>& arguments) {
+  const auto options = attune::sidecar::ReaderOptions::Parse(arguments);
+  if (!options.ok()) {
+    std::fprintf(stderr, "attune-sidecar: %s\n", std::string(attune::Message(options.status())).c_str());
+    return 2;
+  }
+  attune::Mutex mutex;
+  attune::CondVar changed;
+  bool ending = false;
+  const auto termination = attune::SignalWatcher::Install({SIGTERM, SIGINT}, [&](int) {
+    attune::MutexLock lock(mutex);
+    ending = true;
+    changed.NotifyAll();
+  });
+  if (termination == nullptr) {
+    attune::log::Error("cannot start", {{"reason", "no file descriptors left to watch for signals"}});
+    return 1;
+  }
+  const attune::SystemTime time;
+  return attune::sidecar::RunFileReader(*options, time, [&](attune::Duration wait) {
+    attune::MutexLock lock(mutex);
+    changed.WaitFor(mutex, wait, [&] { return ending; });
+    return ending;
+  });
 }
 
 }  // namespace
@@ -25,6 +59,7 @@ int PrintUsage(std::FILE* stream, int code) {
 int main(int argc, char** argv) {
   if (argc > 1) {
     const std::string_view argument = argv[1];
+    if (argument == "files") return RunFiles({argv + 2, argv + argc});
     if (argument == "--help") return PrintUsage(stdout, 0);
     if (argument != "--version") return PrintUsage(stderr, 2);
     std::printf("attune-sidecar %s\n", attune::kVersion);

@@ -90,6 +90,7 @@ const std::vector<Rule>& Rules() {
        {"attune/v1/", "base/", "proto/", "ps/checkpoint/", "ps/core/protocol/", "ps/core/server/",
         "ps/runtime/control/", "ps/runtime/process/", "ps/store/", "ps/transport/"}},
       {"ps/server/", {"base/", "proto/", "ps/runtime/process/", "ps/runtime/server/"}},
+      {"sidecar/files/", {"base/"}},
       {"sidecar/relay/", {"attune/v1/", "base/", "proto/"}},
       {"sidecar/", {"attune/v1/", "base/", "proto/"}},
       {"operator/kube/credentials/", {"base/", "operator/kube/base64.h", "operator/kube/object.h"}},
