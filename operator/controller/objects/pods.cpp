@@ -4,6 +4,7 @@
 #include "operator/controller/objects/json_fields.h"
 #include "operator/controller/objects/placement_preference.h"
 #include "operator/controller/objects/pod_resources.h"
+#include "operator/controller/objects/restriction.h"
 #include "operator/controller/objects/server_arguments.h"
 #include "operator/controller/observe/attempts.h"
 #include "proto/contract.h"
@@ -14,9 +15,7 @@ namespace {
 using api::TrainingJob;
 using kube::Json;
 
-constexpr int kUnprivilegedUser = 65532;  // of the images in docker/
 constexpr char kVolumeRun[] = "attune-run";
-constexpr char kVolumeModel[] = "attune-model";
 constexpr char kVolumeToken[] = "attune-token";
 constexpr char kVolumeTls[] = "attune-tls";
 constexpr char kVolumeJobToken[] = "attune-job-token";
@@ -24,11 +23,6 @@ constexpr char kVolumeTemporary[] = "attune-tmp";
 constexpr int kTokenSeconds = 3600;
 
 std::string HostPort(const std::string& host, uint16_t port) { return host + ":" + std::to_string(port); }
-
-// Sets `key` unless the user did.
-void Default(Json& object, const char* key, Json value) {
-  if (!object.contains(key) || object[key].is_null()) object[key] = std::move(value);
-}
 
 // Adds to a named list, replacing what has the same name.
 void Put(Json& list, const char* name_field, Json item) {
@@ -65,7 +59,7 @@ void AddEnvironment(Json& container, const TrainingJob& job, RoleName role, int3
 }
 
 void AddTerminationLog(Json& container) {
-  Default(container, "terminationMessagePath", contract::kTerminationLogPath);
+  SetDefault(container, "terminationMessagePath", contract::kTerminationLogPath);
   Put(ArrayIn(container, "env"), "name",
       Variable(contract::kEnvTerminationLog, std::string(kube::StringAt(container, {"terminationMessagePath"}))));
 }
@@ -97,22 +91,6 @@ void AddSecurity(Json& container, const TrainingJob& job) {
   }
 }
 
-// PodSecurity "restricted" for a container, where the user did not decide.
-void Restrict(Json& container) {
-  Json& security = ObjectIn(container, "securityContext");
-  Default(security, "allowPrivilegeEscalation", false);
-  Default(security, "capabilities", {{"drop", Json::array({"ALL"})}});
-}
-
-// The same for containers of our own images, which also do without a writable root.
-void RestrictOwn(Json& container) {
-  Restrict(container);
-  Json& security = ObjectIn(container, "securityContext");
-  Default(security, "readOnlyRootFilesystem", true);
-  Default(security, "runAsNonRoot", true);
-  Default(security, "runAsUser", kUnprivilegedUser);
-}
-
 Json Sidecar(const TrainingJob& job, RoleName role, int32_t index, const PlanOptions& options) {
   Json sidecar = {
       {"name", contract::kSidecarContainer},
@@ -139,7 +117,7 @@ void AddVolumes(Json& spec, const TrainingJob& job, const PlanOptions& options, 
   Json& volumes = ArrayIn(spec, "volumes");
   Put(volumes, "name", {{"name", kVolumeRun}, {"emptyDir", Json::object()}});
   const std::string& claim = job.spec.model.claim.empty() ? options.default_model_claim : job.spec.model.claim;
-  Json model = {{"name", kVolumeModel}};
+  Json model = {{"name", kModelVolume}};
   if (claim.empty()) {
     model["emptyDir"] = Json::object();
   } else {
@@ -171,16 +149,16 @@ Json& FindOrAddContainer(Json& spec, RoleName role) {
 
 void CompleteServer(Json& container, const TrainingJob& job, int32_t index, int32_t servers,
                     const PlanOptions& options) {
-  Default(container, "image", options.server_image);
-  Default(container, "imagePullPolicy", options.image_pull_policy);
-  Default(container, "command", Json::array({"attune-server"}));
+  SetDefault(container, "image", options.server_image);
+  SetDefault(container, "imagePullPolicy", options.image_pull_policy);
+  SetDefault(container, "command", Json::array({"attune-server"}));
   Json& arguments = ArrayIn(container, "args");
   for (Json& argument : ServerArguments(job, index, servers)) arguments.push_back(std::move(argument));
-  Default(container, "ports",
-          Json::array({{{"name", "data"}, {"containerPort", contract::kDataPort}},
-                       {{"name", "coordinator"}, {"containerPort", contract::kCoordinatorPort}}}));
-  Default(container, "readinessProbe",
-          {{"tcpSocket", {{"port", contract::kDataPort}}}, {"periodSeconds", 1}, {"failureThreshold", 3}});
+  SetDefault(container, "ports",
+             Json::array({{{"name", "data"}, {"containerPort", contract::kDataPort}},
+                          {{"name", "coordinator"}, {"containerPort", contract::kCoordinatorPort}}}));
+  SetDefault(container, "readinessProbe",
+             {{"tcpSocket", {{"port", contract::kDataPort}}}, {"periodSeconds", 1}, {"failureThreshold", 3}});
   AddMount(container, kVolumeTemporary, "/tmp");
   RestrictOwn(container);
 }
@@ -214,15 +192,10 @@ void CompletePodSpec(Json& spec, const TrainingJob& job, RoleName role, const st
   spec["hostname"] = name;
   if (role == RoleName::kServer) spec["subdomain"] = ServiceName(job.name);
   spec["shareProcessNamespace"] = true;  // the sidecar reads CPU and memory of the process beside it
-  Default(spec, "automountServiceAccountToken", false);
-  Default(spec, "enableServiceLinks", false);
-  Default(spec, "terminationGracePeriodSeconds", role == RoleName::kWorker ? job.spec.run_policy.drain_seconds : 10);
-  Json& security = ObjectIn(spec, "securityContext");
-  Default(security, "runAsNonRoot", true);
-  Default(security, "seccompProfile", {{"type", "RuntimeDefault"}});
-  // Server, sidecar and worker may run as different users; the volumes are their common ground.
-  Default(security, "fsGroup", kUnprivilegedUser);
-  Default(security, "fsGroupChangePolicy", "OnRootMismatch");
+  SetDefault(spec, "automountServiceAccountToken", false);
+  SetDefault(spec, "enableServiceLinks", false);
+  SetDefault(spec, "terminationGracePeriodSeconds", role == RoleName::kWorker ? job.spec.run_policy.drain_seconds : 10);
+  RestrictPod(spec);
   // The rows of a server without backups are nowhere else: its machine is waited for.
   if (role == RoleName::kWorker || job.spec.backups > 0) AddTolerations(spec);
 }
@@ -270,7 +243,7 @@ Json BuildPod(const TrainingJob& job, RoleName role, int32_t index, int32_t serv
   Json& container = FindOrAddContainer(spec, role);
   AddEnvironment(container, job, role, index);
   AddMount(container, kVolumeRun, contract::kRunDirectory);
-  AddMount(container, kVolumeModel, contract::kModelDirectoryPath);
+  AddMount(container, kModelVolume, contract::kModelDirectoryPath);
   AddSecurity(container, job);
   SetResources(container, job, role);
   if (role == RoleName::kServer) CompleteServer(container, job, index, servers, options);

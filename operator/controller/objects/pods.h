@@ -15,6 +15,8 @@ namespace attune::controller {
 
 inline const kube::ResourceType kPodDisruptionBudgets{"policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget"};
 
+inline constexpr char kModelVolume[] = "attune-model";  // of pods; mounted at contract::kModelDirectoryPath
+
 // `servers`: the number this job has when the pod is made. Workers never learn a number: members come and go.
 kube::Json BuildPod(const api::TrainingJob& job, RoleName role, int32_t index, int32_t servers,
                     const PlanOptions& options);
