@@ -188,6 +188,7 @@ const std::vector<Rule>& Rules() {
       {"cli/simulation/",
        {"base/", "operator/", "cli/arguments.h", "cli/display/", "cli/requests/tune_request.h", "cli/runs/"}},
       {"cli/doctor/", {"base/", "proto/", "operator/", "cli/display/", "cli/runs/", "cli/process_limits.h"}},
+      {"cli/pull/", {"base/", "proto/", "operator/"}},
       {"cli/top/", {"base/", "proto/", "operator/", "cli/"}},
       {"cli/launch/", {"base/", "operator/", "cli/"}},
       {"cli/commands/", {"base/", "proto/", "operator/", "ps/checkpoint/", "cli/"}},
