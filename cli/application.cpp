@@ -41,6 +41,7 @@ struct Dispatch {
   int operator()(const StopArguments& arguments) const { return Stop(arguments, target); }
   int operator()(const ExportArguments& arguments) const { return Export(arguments); }
   int operator()(const InspectArguments& arguments) const { return Inspect(arguments); }
+  int operator()(const PullModelArguments& arguments) const { return PullModel(arguments, target); }
   int operator()(const TunerArguments& arguments) const { return Tuner(arguments); }
   int operator()(const DoctorArguments& arguments) const { return Doctor(arguments, target); }
   int operator()(const VersionArguments& arguments) const { return Version(arguments, target); }

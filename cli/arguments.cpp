@@ -55,8 +55,8 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (values.follow && (values.run.detach || values.resume.with.detach))
     throw CLI::ValidationError("--follow and --detach exclude each other");
   values.run.json = values.resume.with.json = values.runs.json = values.validate.json = values.inspect.json =
-      values.top.json = values.doctor.json = values.export_.json = values.explain.json = values.simulate.json =
-          values.output == "json";
+      values.pull_model.json = values.top.json = values.doctor.json = values.export_.json = values.explain.json =
+          values.simulate.json = values.output == "json";
   SortWords(values);
   const std::string name = app.get_subcommands().front()->get_name();
   Arguments arguments{values.target, values.run};
@@ -85,6 +85,7 @@ Arguments Collect(const CLI::App& app, TypedValues& values) {
   if (name == "stop") arguments.command = values.stop;
   if (name == "export") arguments.command = values.export_;
   if (name == "inspect") arguments.command = values.inspect;
+  if (name == "pull-model") arguments.command = values.pull_model;
   if (name == "tuner") arguments.command = values.tuner;
   if (name == "doctor") arguments.command = values.doctor;
   if (name == "version") arguments.command = values.version;

@@ -162,6 +162,14 @@ struct InspectArguments {
   bool verify = false;
   bool json = false;
 };
+struct PullModelArguments {
+  std::string job, directory;  // directory "": named like the job, in the current one
+  std::string claim, image;    // "": as the job and its pods say
+  bool checkpoints = false;    // those too
+  bool force = false;          // what is there and differs is replaced
+  bool json = false;
+  int64_t timeout_seconds = 300;  // until the reader's pod runs
+};
 struct VersionArguments {
   bool client_only = false;
 };
@@ -181,7 +189,7 @@ using Command =
                  GetArguments, TopArguments, DescribeArguments, ReportArguments, ExplainArguments, PolicyArguments,
                  LogsArguments, ScaleArguments, SyncArguments, RowsArguments, TuneArguments, CheckpointArguments,
                  MoveArguments, SuspendArguments, PlaceArguments, StopArguments, ExportArguments, InspectArguments,
-                 TunerArguments, DoctorArguments, VersionArguments, CompletionArguments>;
+                 PullModelArguments, TunerArguments, DoctorArguments, VersionArguments, CompletionArguments>;
 
 struct Arguments {
   Target target;

@@ -14,7 +14,7 @@ void AddRunning(CLI::App& app, TypedValues& values);   // init, run, resume, val
 void AddLooking(CLI::App& app, TypedValues& values);   // get, top, describe, report, runs, explain, policy, logs
 void AddSteering(CLI::App& app, TypedValues& values);  // scale, sync, tune, checkpoint, move, spread, pack, suspend,
                                                        // restart, stop
-void AddModels(CLI::App& app, TypedValues& values);    // inspect, export
+void AddModels(CLI::App& app, TypedValues& values);    // inspect, export, pull-model
 void AddOthers(CLI::App& app, TypedValues& values);    // tuner, doctor, version, completion
 
 }  // namespace attune::cli

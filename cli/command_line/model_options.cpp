@@ -53,11 +53,33 @@ void AddExport(CLI::App& app, TypedValues& values) {
   AddJsonOutput(*to_file, values, "json: the result as an object, for programs");
 }
 
+void AddPullModel(CLI::App& app, TypedValues& values) {
+  PullModelArguments& pull = values.pull_model;
+  CLI::App* command = AddCommand(
+      app, "pull-model", "Copy a job's model to this machine",
+      "On a cluster a pod shows the claim of the model, read-only, while it is copied. Run again, it leaves what is\n"
+      "whole and continues what is not. Of a run on this machine it copies the files of its directory.\n\n"
+      "  attune pull-model word2vec               into ./word2vec\n"
+      "  attune pull-model word2vec models/one --checkpoints\n"
+      "  attune export models/one --format npz --to vectors.npz\n");
+  command->add_option("JOB", pull.job, kJobOrOnly);
+  command->add_option("DIR", pull.directory, "Directory to copy to (default: ./<job>)");
+  command->add_flag("--checkpoints", pull.checkpoints, "The job's checkpoints too");
+  command->add_flag("--force", pull.force, "Replace files there that differ");
+  command->add_option("--claim", pull.claim, "PersistentVolumeClaim (default: as the job or its pods say)")
+      ->type_name("NAME");
+  command->add_option("--image", pull.image, "Image of the sidecar (default: that of the job's pods)")
+      ->type_name("IMAGE");
+  AddTimeout(*command, pull.timeout_seconds, "Longest wait for that pod (default 300)");
+  AddJsonOutput(*command, values, "json: the result as an object, for programs");
+}
+
 }  // namespace
 
 void AddModels(CLI::App& app, TypedValues& values) {
   AddInspect(app, values);
   AddExport(app, values);
+  AddPullModel(app, values);
   GroupCommands(app, "Models");
 }
 

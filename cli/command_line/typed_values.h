@@ -34,6 +34,7 @@ struct TypedValues {
   StopArguments stop;
   ExportArguments export_;
   InspectArguments inspect;
+  PullModelArguments pull_model;
   TunerArguments tuner;
   DoctorArguments doctor;
   VersionArguments version;

@@ -30,6 +30,7 @@ int Place(const PlaceArguments& arguments, const Target& target);
 int Stop(const StopArguments& arguments, const Target& target);
 int Export(const ExportArguments& arguments);
 int Inspect(const InspectArguments& arguments);
+int PullModel(const PullModelArguments& arguments, const Target& target);
 int Tuner(const TunerArguments& arguments);
 int Doctor(const DoctorArguments& arguments, const Target& target);
 int Version(const VersionArguments& arguments, const Target& target);

@@ -60,6 +60,7 @@ std::vector<Right> RightsOfAUser(const std::string& name_space) {
   Add(rights, Of("events.k8s.io", "events", name_space, false), {"list"});
   Add(rights, Of("", "configmaps", name_space, false), {"get"});
   Add(rights, Of("", "pods/proxy", name_space, false), {"get"});
+  Add(rights, Of("", "pods", name_space, false), {"create", "get", "delete"});  // the reader of attune pull-model
   return rights;
 }
 

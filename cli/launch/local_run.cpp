@@ -93,7 +93,7 @@ Status StartParts(const std::filesystem::path& directory, const local::CoreLimit
   controller::OperatorOptions options;
   options.telemetry_listen = "127.0.0.1:0";
   options.status_interval = std::chrono::seconds(1);
-  options.default_model_claim = "model";
+  options.default_model_claim = kRunModelClaim;
   options.queues = false;  // this machine is shared with no other team
   options.tuner_history = TunerHistoryOf(directory).string();
   ASSIGN_OR_RETURN(run.job_operator, controller::Operator::Start(options, run.platform->api(), run.time));

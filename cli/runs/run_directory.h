@@ -10,6 +10,7 @@
 namespace attune::cli {
 
 inline constexpr char kRunsDirectory[] = "attune-runs";  // of the present directory
+inline constexpr char kRunModelClaim[] = "model";        // of jobs that name none; a directory below claims/
 
 struct WantedDirectory {
   std::string path;  // of --run-directory; "": ./attune-runs/<name>

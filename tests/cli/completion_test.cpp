@@ -37,7 +37,8 @@ TEST(Completion, SuggestsCommandsJobsAndOptions) {
       Suggest("attune \"\"", 1),
       HasSubstr(
           "init run resume validate simulate get top describe report runs explain policy logs scale sync rows tune "
-          "checkpoint move suspend restart spread pack stop inspect export tuner doctor version completion"));
+          "checkpoint move suspend restart spread pack stop inspect export pull-model tuner doctor version "
+          "completion"));
   EXPECT_EQ(Suggest("attune sc", 1), "scale\n");
   EXPECT_EQ(Suggest("attune scale w", 2), "word2vec\n");
   EXPECT_EQ(Suggest("attune -n x scale word2vec \"\"", 5),

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -7,6 +5,7 @@
 #include "base/os/output.h"
 #include "cli/application.h"
 #include "cli/commands/commands.h"
+#include "cli/commands/models/progress_line.h"
 #include "cli/display/terminal.h"
 #include "cli/failure.h"
 #include "cli/runs/checkpoint_lookup.h"
@@ -16,29 +15,6 @@
 
 namespace attune::cli {
 namespace {
-
-// One line on standard error, drawn again at each whole percent; nothing when that is no terminal.
-class ProgressLine {
- public:
-  ProgressLine() : is_terminal_(::isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() {
-    if (drawn_ >= 0) std::fputs("\r\x1b[K", stderr);
-  }
-  bool Update(uint64_t done, uint64_t total) {
-    const int percent =
-        total == 0 ? 100 : static_cast<int>(static_cast<double>(done) * 100 / static_cast<double>(total));
-    if (is_terminal_ && percent != drawn_) {
-      drawn_ = percent;
-      std::fprintf(stderr, "\r\x1b[Kexporting %3d%% of %s", percent, api::FormatBytes(total).c_str());
-      std::fflush(stderr);
-    }
-    return !Interrupts::requested();
-  }
-
- private:
-  const bool is_terminal_;
-  int drawn_ = -1;
-};
 
 // Beside the reader: the table's name, or "model" for several, with the format's ending.
 std::filesystem::path DefaultOutput(const ExportArguments& arguments, const ps::Manifest& manifest,
@@ -121,7 +97,10 @@ int Export(const ExportArguments& arguments) {
   ps::ExportResult result;
   {
     ProgressLine line;
-    options.progress = [&line](uint64_t done, uint64_t total) { return line.Update(done, total); };
+    options.progress = [&line](uint64_t done, uint64_t total) {
+      line.Update("exporting", done, total);
+      return !Interrupts::requested();
+    };
     auto exported = ExportTo(*place, *checkpoint, options);
     if (exported.status().code() == StatusCode::kCancelled) return kExitInterrupted;
     if (!exported.ok()) return Fail(exported.status());

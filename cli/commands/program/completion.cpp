@@ -46,7 +46,7 @@ _attune_words() {
     policy:-o|policy:--output) COMPREPLY=($(compgen -W "json yaml" -- "$cur")); return ;;
     *:-o|*:--output) COMPREPLY=($(compgen -W "json" -- "$cur")); return ;;
     *:--context|*:-n|*:--namespace|*:--instance|*:--tail|*:--timeout|*:--name|*:--tag|*:--keep|*:--limit-cores-per-pod|\
-    *:--table|*:--checkpoint|*:--interval|*:--image|*:--command|*:--servers|*:--workers|*:--epochs|\
+    *:--table|*:--checkpoint|*:--claim|*:--interval|*:--image|*:--command|*:--servers|*:--workers|*:--epochs|\
     *:--steps|*:--target-loss|*:--job|*:--samples|*:--samples-per-second|*:--samples-per-step|*:--memory-bound|\
     *:--server-share|*:--link-share|*:--noise|*:--staleness-cost|*:--machine-cores|*:--pod-start|*:--threads|\
     *:--seed) COMPREPLY=(); return ;;
@@ -68,6 +68,8 @@ _attune_words() {
     get:0|top:0|describe:0|explain:0|report:*|resume:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
     scale:0|checkpoint:0|move:0|suspend:0|restart:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
     spread:0|pack:0|stop:0) COMPREPLY=($(compgen -W "$(_attune_jobs)" -- "$cur")) ;;
+    pull-model:0) COMPREPLY=($(compgen -W "$(_attune_looking)" -- "$cur")) ;;
+    pull-model:1) COMPREPLY=($(compgen -d -- "$cur")) ;;
     move:1) COMPREPLY=($(compgen -W "worker- server-" -- "$cur")); compopt -o nospace 2>/dev/null || true ;;
     logs:1) COMPREPLY=($(compgen -W "server worker" -- "$cur")) ;;
     scale:*)
