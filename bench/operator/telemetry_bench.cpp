@@ -1,5 +1,5 @@
-// The operator's end of telemetry with many sidecars: memory, CPU, and whether every report arrived. The service runs in
-// a process of its own; the senders are the sidecar's own stream, a connection each, with a report a second.
+// The operator's end of telemetry with many sidecars: memory, CPU, and whether every report arrived. The service runs
+// in a process of its own; the senders are the sidecar's own stream, a connection each, with a report a second.
 //   bench_telemetry --streams 10000
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -277,6 +277,8 @@ class Bench {
       Tick(tick);
       size_t accepted = 0;
       for (const auto& sender : senders_) accepted += sender->accepted() ? 1 : 0;
+      if (tick % kTicksPerReport == 0)
+        std::fprintf(stderr, "%zu of %zu streams are accepted\n", accepted, senders_.size());
       if (accepted == senders_.size()) return;
       ATTUNE_CHECK(std::chrono::steady_clock::now() - begun < kGiveUpAfter) << accepted << " streams are accepted";
     }
