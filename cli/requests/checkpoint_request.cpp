@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/requests/bad_request.h"
 #include "cli/requests/waiting.h"
 #include "cli/runs/jobs.h"
 #include "operator/api/format.h"
@@ -11,10 +12,7 @@
 namespace attune::cli {
 
 Status CheckCheckpoint(const api::TrainingJob& job) {
-  if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "job " + job.name + " has ended (" + job.status.phase + "); there is nothing to write");
-  }
+  RETURN_IF_ERROR(CheckNotEnded(job, "write"));
   if (!job.status.abilities) {
     return Error(StatusCode::kFailedPrecondition, "job " + job.name + " has not begun; there is nothing to write yet");
   }

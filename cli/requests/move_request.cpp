@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/requests/bad_request.h"
 #include "cli/requests/waiting.h"
 #include "cli/runs/jobs.h"
 
@@ -26,10 +27,7 @@ Status CheckMove(const api::TrainingJob& job, const RequestedMove& wanted) {
   if (!wanted.to.empty() && !IsName(wanted.to)) {
     return Error(StatusCode::kInvalidArgument, "--to \"" + wanted.to + "\" is no name of a machine");
   }
-  if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "job " + job.name + " has ended (" + job.status.phase + "); there is nothing to move");
-  }
+  RETURN_IF_ERROR(CheckNotEnded(job, "move"));
   const auto& move = job.status.move;
   if (move && move->state == api::kMoving) {
     return Error(StatusCode::kFailedPrecondition, "one pod moves at a time: " + move->message +

@@ -1,5 +1,7 @@
 #include "cli/requests/place_request.h"
 
+#include "cli/requests/bad_request.h"
+
 namespace attune::cli {
 namespace {
 
@@ -13,11 +15,7 @@ void AddChange(const char* role, Rule before, const std::optional<Rule>& wanted,
 
 }  // namespace
 
-Status CheckPlacement(const api::TrainingJob& job) {
-  if (!api::IsTrue(job.status, api::kSucceeded) && !api::IsTrue(job.status, api::kFailed)) return OkStatus();
-  return Error(StatusCode::kFailedPrecondition,
-               "job " + job.name + " has ended (" + job.status.phase + "); there is nothing to place");
-}
+Status CheckPlacement(const api::TrainingJob& job) { return CheckNotEnded(job, "place"); }
 
 kube::Json PlacementPatch(const PlaceRequest& request) {
   kube::Json placement = kube::Json::object();

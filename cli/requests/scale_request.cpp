@@ -131,10 +131,7 @@ StatusOr<ScaleRequest> ParseScaleChanges(const std::vector<std::string>& changes
 }
 
 Status CheckScale(const api::TrainingJob& job, const ScaleRequest& request) {
-  if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "job " + job.name + " has ended (" + job.status.phase + "); nothing to scale");
-  }
+  RETURN_IF_ERROR(CheckNotEnded(job, "scale"));
   if (request.workers) RETURN_IF_ERROR(CheckBounds(job.name, "workers", job.spec.workers, *request.workers));
   if (request.servers) RETURN_IF_ERROR(CheckServers(job, *request.servers));
   for (const Size& size : kSizes) {

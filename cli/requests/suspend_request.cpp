@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "cli/requests/bad_request.h"
 #include "cli/requests/waiting.h"
 #include "cli/runs/jobs.h"
 
@@ -10,11 +11,7 @@ namespace {
 
 std::string State(const api::TrainingJob& job) { return job.status.suspension ? job.status.suspension->state : ""; }
 
-Status CheckAlive(const api::TrainingJob& job) {
-  if (!api::IsTrue(job.status, api::kSucceeded) && !api::IsTrue(job.status, api::kFailed)) return OkStatus();
-  return Error(StatusCode::kFailedPrecondition,
-               "job " + job.name + " has ended (" + job.status.phase + "); there is nothing to suspend or continue");
-}
+Status CheckAlive(const api::TrainingJob& job) { return CheckNotEnded(job, "suspend or continue"); }
 
 Status SetSuspend(kube::Api& api, const kube::ObjectKey& key, bool value) {
   const kube::Json patch = {{"spec", {{"suspend", value}}}};

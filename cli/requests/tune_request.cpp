@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "cli/requests/bad_request.h"
 #include "cli/requests/scale_request.h"
 #include "cli/requests/workers/sync_request.h"
 #include "operator/kube/quantity.h"
@@ -156,10 +157,7 @@ std::optional<api::TuningMode> ParseTuningMode(const std::string& name) {
 
 StatusOr<TuneRequest> MakeTuneRequest(const api::TrainingJob& job, const std::string& action,
                                       const std::string& settings) {
-  if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "job " + job.name + " has ended (" + job.status.phase + "); there is nothing to tune");
-  }
+  RETURN_IF_ERROR(CheckNotEnded(job, "tune"));
   if (action == "pin") return Pin(job, settings);
   if (action == "unpin") return Unpin(job, settings);
   if (!settings.empty()) {

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <utility>
 
+#include "cli/requests/bad_request.h"
+
 namespace attune::cli {
 
 StatusOr<RowManagement> ParseRowManagement(const std::string& word) {
@@ -26,10 +28,7 @@ ModeWords SortRowsWords(std::string first, std::string second) {
 }
 
 Status CheckRowManagement(const api::TrainingJob& job) {
-  if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "job " + job.name + " has ended (" + job.status.phase + "); nothing to change");
-  }
+  RETURN_IF_ERROR(CheckNotEnded(job, "change"));
   if (job.status.abilities && !job.status.abilities->row_management) {
     return Error(StatusCode::kFailedPrecondition,
                  "the servers of job " + job.name +

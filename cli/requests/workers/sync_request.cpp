@@ -1,12 +1,11 @@
 #include "cli/requests/workers/sync_request.h"
 
+#include "cli/requests/bad_request.h"
+
 namespace attune::cli {
 
 Status CheckSynchronization(const api::TrainingJob& job, SyncMode wanted) {
-  if (api::IsTrue(job.status, api::kSucceeded) || api::IsTrue(job.status, api::kFailed)) {
-    return Error(StatusCode::kFailedPrecondition,
-                 "job " + job.name + " has ended (" + job.status.phase + "); nothing to switch");
-  }
+  RETURN_IF_ERROR(CheckNotEnded(job, "switch"));
   if (job.status.abilities && !job.status.abilities->synchronization_modes && wanted.bounded()) {
     return Error(StatusCode::kFailedPrecondition,
                  "the servers of job " + job.name +
