@@ -21,6 +21,7 @@ void RowMoves::Move(TableId table, std::span<const Key> keys, NodeId to, Monoton
   std::vector<uint16_t> here_numbers;
   unique_.Start(keys.size());
   for (uint32_t i = 0; i < keys.size(); ++i) {
+    if (i + kPrefetchDistance < keys.size()) shards_.directory().PrefetchEntry({table, keys[i + kPrefetchDistance]});
     if (unique_.FindOrInsert(keys[i], i) != i) continue;
     const Shard& shard = node_.ShardAt(keys[i]);
     if ((shard.backup == to || shard.next_backup == to) && !node_.Mutant(RowMutation::kRowMovedToBackup)) continue;

@@ -26,6 +26,8 @@ class RowDirectory {
 
   const Entry* Find(TableKey row) const { return entries_.Find(row); }
   bool Contains(TableKey row) const { return entries_.Contains(row); }
+  // Where Find or Set of this row soon looks.
+  void PrefetchEntry(TableKey row) const { entries_.PrefetchEntry(row); }
   // A row that comes from the backup still comes from there first, whatever is set meanwhile.
   void Set(TableKey row, uint32_t shard, Entry entry);
   // The row of an entry, which must be there, and which is not called back, goes to another owner next.
