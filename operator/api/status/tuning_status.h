@@ -50,7 +50,7 @@ struct TuningStatus {
   std::optional<int32_t> recommended_worker_millicores, recommended_server_millicores;
   std::optional<double> remaining_low, remaining_seconds, remaining_high;  // 90 % interval
   uint64_t changes = 0;
-  uint64_t policy_refusals = 0;  // times that a policy kept it from a change
+  uint64_t policy_refusals = 0;                          // times that a policy kept it from a change
   std::optional<TuningSetting> current = {}, best = {};  // what the job has; what is best as far as is known
   std::vector<TuningDecision> decisions = {};            // the last kDecisionsShown, oldest first
   // Of a job that an operator of an earlier version tuned: what is in the record since. Read until it has been moved.

@@ -17,10 +17,11 @@ AnnouncedRows::News AnnouncedRows::Advance(const StepPoint& at) {
   const std::optional<uint64_t> last = LastStepInReach(at);
   const IntentBook::Reached& reached = book_.Advance(at.clock, last.value_or(at.clock), ignored_);
   news.ended = reached.ended;
-  for (auto& [table, keys] : std::exchange(again_, {})) {
+  for (auto& again : std::exchange(again_, {})) {
+    const TableId table = again.first;
     // The step for which a row was lost may have been the last one that it was announced for.
-    std::erase_if(keys, [&](Key key) { return !book_.IsInReach({table, key}); });
-    if (!keys.empty()) news.due.emplace(table, std::move(keys));
+    std::erase_if(again.second, [&](Key key) { return !book_.IsInReach({table, key}); });
+    if (!again.second.empty()) news.due.insert(std::move(again));
   }
   if (!last) return news;
   for (const TableKey row : reached.came) {

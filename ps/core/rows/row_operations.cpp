@@ -19,9 +19,9 @@ template <typename Operation>
 void RowOperations::Here(Operation&& operation, MonotonicTime now, RowOutputs& out) {
   if constexpr (std::is_same_v<Operation, Push>) {
     const NodeId origin = operation.origin;
-    if (pushes_.Apply(std::move(operation), out)) pulls_.Retry(origin, out);
+    if (pushes_.Apply(std::forward<Operation>(operation), out)) pulls_.Retry(origin, out);
   } else if constexpr (std::is_same_v<Operation, Pull>) {
-    pulls_.Take(std::move(operation), now, out);
+    pulls_.Take(std::forward<Operation>(operation), now, out);
   } else {
     installs_.Answer(operation, out);
   }
@@ -32,10 +32,10 @@ void RowOperations::Dispatch(NodeId from, Operation&& operation, MonotonicTime n
   const size_t count = operation.keys.size();
   size_t counted = count;  // of those that others ask for: only the home's load is reported
   if constexpr (std::is_same_v<Operation, InstallWanted>) {
-    if (shards_.AllPlain(operation.keys)) return Here(std::move(operation), now, out);
+    if (shards_.AllPlain(operation.keys)) return Here(std::forward<Operation>(operation), now, out);
   } else {
     counted = served_.CountPlain(shards_, operation.keys);
-    if (counted == count) return Here(std::move(operation), now, out);
+    if (counted == count) return Here(std::forward<Operation>(operation), now, out);
   }
   std::vector<uint64_t> present((count + 63) / 64, 0);
   if (const TableStore* store = tables_.Rows(operation.table); store != nullptr) {
@@ -96,8 +96,8 @@ void RowOperations::Requeue(std::vector<Queued> operations, MonotonicTime now, R
     std::visit(
         [&](auto&& operation) {
           if constexpr (requires { operation.by_home; }) operation.by_home = false;
-          if constexpr (requires { On(from, std::move(operation), now, out); }) {
-            On(from, std::move(operation), now, out);
+          if constexpr (requires { On(from, std::forward<decltype(operation)>(operation), now, out); }) {
+            On(from, std::forward<decltype(operation)>(operation), now, out);
           }
         },
         std::move(queued.message));
