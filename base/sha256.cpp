@@ -30,18 +30,28 @@ void Sha256::Update(std::string_view bytes) {
   ATTUNE_CHECK(::EVP_DigestUpdate(context_->digest, bytes.data(), bytes.size()) == 1) << "OpenSSL's SHA-256 failed";
 }
 
-std::string Sha256::Hex() {
+std::string Sha256::Digest() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned int size = 0;
   ATTUNE_CHECK(::EVP_DigestFinal_ex(context_->digest, digest.data(), &size) == 1) << "OpenSSL's SHA-256 failed";
   context_->Begin();
+  return {digest.begin(), digest.begin() + size};
+}
+
+std::string Sha256::Hex() {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string hexadecimal;
-  for (unsigned int i = 0; i < size; ++i) {
-    hexadecimal += kDigits[digest[i] >> 4];
-    hexadecimal += kDigits[digest[i] & 15];
+  for (const char byte : Digest()) {
+    hexadecimal += kDigits[static_cast<unsigned char>(byte) >> 4];
+    hexadecimal += kDigits[static_cast<unsigned char>(byte) & 15];
   }
   return hexadecimal;
+}
+
+std::string Sha256Digest(std::string_view bytes) {
+  Sha256 digest;
+  digest.Update(bytes);
+  return digest.Digest();
 }
 
 std::string Sha256Hex(std::string_view bytes) {

@@ -1,4 +1,4 @@
-// SHA-256, in hexadecimal as `sha256sum` prints it. OpenSSL stays in sha256.cpp.
+// SHA-256, as its bytes or in hexadecimal as `sha256sum` prints it. OpenSSL stays in sha256.cpp.
 #pragma once
 
 #include <memory>
@@ -15,13 +15,16 @@ class Sha256 {
   Sha256();
   ~Sha256();
   void Update(std::string_view bytes);
-  std::string Hex();  // of all of them; the next piece is the first one of another
+  // Of all of them; the next piece is the first one of another.
+  std::string Digest();
+  std::string Hex();
 
  private:
   struct Context;
   const std::unique_ptr<Context> context_;
 };
 
+std::string Sha256Digest(std::string_view bytes);
 std::string Sha256Hex(std::string_view bytes);
 bool IsSha256Hex(std::string_view text);
 

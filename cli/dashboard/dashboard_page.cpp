@@ -1,9 +1,8 @@
 #include "cli/dashboard/dashboard_page.h"
 
-#include <openssl/evp.h>
-
 #include <string_view>
 
+#include "base/sha256.h"
 #include "cli/display/chart.h"
 #include "cli/report/page.h"
 #include "cli/report/report_page.h"
@@ -84,12 +83,7 @@ const std::string& Style() {
 }
 
 // How a policy names one inline style or script.
-std::string HashSource(std::string_view text) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr) != 1) return "'none'";
-  return "'sha256-" + kube::Base64Encode({reinterpret_cast<const char*>(digest), size}) + "'";
-}
+std::string HashSource(std::string_view text) { return "'sha256-" + kube::Base64Encode(Sha256Digest(text)) + "'"; }
 
 std::string Links(const Histories& jobs, size_t chosen) {
   if (jobs.size() < 2) return "";

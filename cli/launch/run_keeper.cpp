@@ -1,7 +1,6 @@
 #include "cli/launch/run_keeper.h"
 
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <sys/sysinfo.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -14,6 +13,7 @@
 
 #include "base/os/file.h"
 #include "base/os/file_descriptor.h"
+#include "base/sha256.h"
 #include "cli/runs/run_store.h"
 #include "operator/api/manifest/yaml.h"
 #include "operator/controller/observe/names.h"
@@ -46,20 +46,6 @@ Status Claim(const fs::path& file) {
                                              "; choose another directory with --run-directory");
 }
 
-// SHA-256 in hexadecimal, as `sha256sum` prints it.
-std::string DigestOf(const std::string& text) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  if (EVP_Digest(text.data(), text.size(), digest, &size, EVP_sha256(), nullptr) != 1) return "";
-  std::string hexadecimal;
-  for (unsigned int i = 0; i < size; ++i) {
-    char two[3];
-    std::snprintf(two, sizeof two, "%02x", digest[i]);
-    hexadecimal += two;
-  }
-  return hexadecimal;
-}
-
 // One document per job, as `---` separates them in a manifest.
 std::string Documents(const std::vector<kube::Json>& jobs) {
   std::string text;
@@ -86,7 +72,7 @@ RunMachine ThisMachine() {
 StatusOr<std::unique_ptr<RunKeeper>> RunKeeper::Begin(RunRecord record, const std::string& manifest,
                                                       const std::vector<kube::Json>& jobs) {
   const fs::path directory = record.directory;
-  record.manifest_digest = DigestOf(manifest);
+  record.manifest_digest = Sha256Hex(manifest);
   RETURN_IF_ERROR(Claim(directory / kRunFile));
   for (const kube::Json& job : jobs) {
     RunJob entry;

@@ -1,9 +1,8 @@
 #include "operator/telemetry/authenticator.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "proto/contract.h"
 
 namespace attune::telemetry {
@@ -35,14 +34,6 @@ bool IsController(const Json& owner, const v1::SidecarHello& hello) {
          kube::StringAt(owner, {"apiVersion"}) == kube::kTrainingJobs.api_version() &&
          kube::StringAt(owner, {"kind"}) == kube::kTrainingJobs.kind &&
          kube::StringAt(owner, {"name"}) == hello.job() && kube::StringAt(owner, {"uid"}) == hello.job_uid();
-}
-
-// What stays in memory of a token.
-std::string Digest(const std::string& token) {
-  unsigned char digest[EVP_MAX_MD_SIZE];
-  unsigned int size = 0;
-  EVP_Digest(token.data(), token.size(), digest, &size, EVP_sha256(), nullptr);
-  return {reinterpret_cast<const char*>(digest), size};
 }
 
 Status CannotTell(const Status& status, const char* doing) {
@@ -101,7 +92,7 @@ Status Authenticator::CheckIdentity(const std::string& token, const v1::SidecarH
 }
 
 StatusOr<PodIdentity> Authenticator::Identify(const std::string& token) {
-  const std::string digest = Digest(token);
+  const std::string digest = Sha256Digest(token);  // what stays in memory of a token
   {
     const MutexLock lock(mutex_);
     if (const PodIdentity* identity = reviewed_.Find(digest, time_.Now())) return *identity;
