@@ -32,8 +32,9 @@ def command(*arguments, timeout=60, text_in=None, check=True, env=None):
     except subprocess.TimeoutExpired:
         raise CheckFailed(f"'{' '.join(words)}' did not end within {timeout} s") from None
     if check and done.returncode != 0:
-        tail = "\n".join((done.stderr or done.stdout).strip().splitlines()[-15:])
-        raise CheckFailed(f"'{' '.join(words)}' ended with {done.returncode}:\n{tail}")
+        *before, last = (done.stderr or done.stdout).strip().splitlines()[-15:] or ["and said nothing"]
+        # The last line says what failed most often; it stands beside the check's name, also where a report keeps single lines only.
+        raise CheckFailed("\n".join([f"'{' '.join(words)}' ended with {done.returncode}: {last}", *before]))
     return done.stdout
 
 

@@ -84,6 +84,8 @@ class DashboardLocalTest : public JobRun {
 TEST_F(DashboardLocalTest, ShowsARunToWhoeverHasItsTokenAndToNobodyElse) {
   StartRun("toy", Manifest("exec sleep 600"), {"--dashboard"});
   ASSERT_TRUE(AwaitAddress());
+  // A phase that the operator has written: before it has seen the job, its page has no series of it.
+  ASSERT_TRUE(run_->AwaitOutput("\"phase\":\"Starting\""));
   for (const char* path : {"/", "/data", "/metrics", "/healthz", "/?token=", "/?token=0123"})
     EXPECT_THAT(Get(path), StartsWith("HTTP/1.1 403 ")) << path;
   EXPECT_THAT(Get("/?token=" + token_, "Host: evil.example\r\n"), StartsWith("HTTP/1.1 403 "));
