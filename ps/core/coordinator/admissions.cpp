@@ -13,11 +13,12 @@ Status NoLongerMember() {
   return Error(StatusCode::kAborted, "this node is no longer a member of the job; start it again");
 }
 
-void Refuse(ConnectionId from, Status why, CoordinatorOutputs& out) {
+}  // namespace
+
+void Admissions::Refuse(ConnectionId from, Status why, CoordinatorOutputs& out) {
+  refused_.insert(from);
   out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(why)}});
 }
-
-}  // namespace
 
 void Admissions::OnJoin(ConnectionId from, const Join& join, CoordinatorOutputs& out) {
   MemberTable& members = job_.members();

@@ -2,6 +2,8 @@
 // more. Externally synchronized.
 #pragma once
 
+#include <set>
+
 #include "base/status.h"
 #include "ps/core/coordinator/checkpoints.h"
 #include "ps/core/coordinator/coordinator_io.h"
@@ -41,7 +43,13 @@ class Admissions {
   void OnGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out) const;
   void SendWelcome(const MemberState& node, CoordinatorOutputs& out);
 
+  // A refusal is on its way through this connection. To close it for what the process sends meanwhile could discard the
+  // refusal: a process whose heartbeats come faster than answers reach it would join again and again, and never learn.
+  bool HasRefused(ConnectionId connection) const { return refused_.contains(connection); }
+  void OnClosed(ConnectionId connection) { refused_.erase(connection); }
+
  private:
+  void Refuse(ConnectionId from, Status why, CoordinatorOutputs& out);
   void OnReturn(MemberState& node, ConnectionId from, const Join& join, CoordinatorOutputs& out);
   void OnUnknownMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
   Status Check(const Join& join) const;
@@ -58,6 +66,7 @@ class Admissions {
   MemberWatch& watch_;
   Placement& placement_;
   Departures& departures_;
+  std::set<ConnectionId> refused_;
 };
 
 }  // namespace attune::ps

@@ -16,7 +16,7 @@ void CoordinatorCore::On(FromConnection input, CoordinatorOutputs& out) {
   const std::optional<NodeId> known = job_.members().NodeAt(input.from);
   if (!known) {
     // It has not introduced itself, or only while this coordinator took over: a new connection begins with Join.
-    if (!job_.phase().taking_over()) out.close.push_back(input.from);
+    if (!job_.phase().taking_over() && !admissions_.HasRefused(input.from)) out.close.push_back(input.from);
     return;
   }
   Node* node = job_.members().Find(*known);
@@ -47,6 +47,7 @@ bool CoordinatorCore::TakeUp(Node& node, const Message& message, CoordinatorOutp
 
 void CoordinatorCore::On(ConnectionClosed input, CoordinatorOutputs&) {
   inquiry_.OnClosed(input.connection);
+  admissions_.OnClosed(input.connection);
   job_.members().Close(input.connection);
 }
 

@@ -28,6 +28,9 @@ void JobSimulation::StartLeader(CoordinatorOptions options, size_t host) {
   leader->host = host;
   leader->core = std::make_unique<CoordinatorCore>(std::move(options));
   leader->taking_over = leader->core->progress().taking_over;
+  if (parameters_.late_map_factor > 1) {
+    network_.SlowDown(leader->place, WorkerPlace(0), parameters_.late_map_factor);
+  }
   leaders_.push_back(std::move(leader));
   leader_ = leaders_.back().get();
   copy_ = {};

@@ -14,6 +14,15 @@ void JobParameters::DrawAnnounced(uint64_t seed_of_announced) {
   announce_ahead = 1 + static_cast<uint32_t>(random.Below(6));
   age_milliseconds_max = random.Chance(0.5) ? 20 + random.Below(200) : 1000;
   row_management_changes = random.Chance(0.3) ? 1 + random.Below(4) : 0;
+  if (delay_milliseconds_max > 100 || !random.Chance(0.3)) return;
+  // Homes change while a worker that has copies has yet to learn of it, for longer than copies may be old. It remains
+  // one that is heard in time, and has items to process meanwhile.
+  late_map_factor = std::max(1.0, (200 + 1800 * random.Uniform()) / delay_milliseconds_max);
+  age_milliseconds_max = 30 + random.Below(120);
+  items = 200 + random.Below(200);
+  lease_items = 40;
+  keys = 4 + random.Below(12);
+  mode = "async";
 }
 
 void JobParameters::DrawClosing(uint64_t seed_of_closing) {
@@ -49,7 +58,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.rows_per_worker_max = rows.Chance(0.2) ? 1 + rows.Below(20) : 0;
   p.DrawClosing(seed ^ 0xc105e);
   p.DrawAnnounced(seed ^ 0xa77);
-  if (random.Chance(0.3)) return p;  // a calm network and no changes
+  if (random.Chance(0.3)) return p;  // a calm network and no other changes
   p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.2 : 0;
   p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.02 : 0;
   p.late_copy_chance = random.Chance(0.5) ? random.Uniform() : 0;
@@ -73,6 +82,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.slow_process_factor =
       std::max(1.0, std::min(p.slow_process_factor, kSlowestMilliseconds / p.delay_milliseconds_max));
   p.scalings = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
+  if (p.late_map_factor > 1) p.scalings += 4;
   p.switches = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.partitions = static_cast<uint32_t>(random.Chance(0.2) ? 1 + random.Below(2) : 0);
   Random links(SplitMix64(seed ^ 0x1147));
@@ -101,9 +111,9 @@ std::string ToString(const JobParameters& p) {
        << " delay_milliseconds_max=" << p.delay_milliseconds_max << " duplicate_chance=" << p.duplicate_chance
        << " loss_chance=" << p.loss_chance << " break_chance=" << p.break_chance
        << " late_copy_chance=" << p.late_copy_chance << " short_deadline_chance=" << p.short_deadline_chance
-       << " slow_process_factor=" << p.slow_process_factor << " deaths=" << p.deaths << " isolations=" << p.isolations
-       << " joins=" << p.joins << " leaves=" << p.leaves << " server_deaths=" << p.server_deaths
-       << " machines=" << p.machines << " machine_losses=" << p.machine_losses
+       << " slow_process_factor=" << p.slow_process_factor << " late_map_factor=" << p.late_map_factor
+       << " deaths=" << p.deaths << " isolations=" << p.isolations << " joins=" << p.joins << " leaves=" << p.leaves
+       << " server_deaths=" << p.server_deaths << " machines=" << p.machines << " machine_losses=" << p.machine_losses
        << " lost_amid_change=" << p.lost_amid_change << " coordinator_deaths=" << p.coordinator_deaths
        << " handovers=" << p.handovers << " scalings=" << p.scalings << " switches=" << p.switches
        << " partitions=" << p.partitions << " links_cut=" << p.links_cut << " eager_relief=" << p.eager_relief

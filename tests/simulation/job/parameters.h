@@ -21,6 +21,7 @@ struct JobParameters {
   double late_copy_chance = 0;  // a message in flight at a break arrives all the same
   double short_deadline_chance = 0;
   double slow_process_factor = 1;  // of the delays to and from one process
+  double late_map_factor = 1;      // of the delays from the coordinator to one worker
   // How often, at times of chance.
   uint32_t deaths = 0, isolations = 0, joins = 0, leaves = 0;  // of workers
   uint32_t server_deaths = 0;                                  // each followed by a new process of that index, or not

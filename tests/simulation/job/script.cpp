@@ -8,8 +8,9 @@ namespace attune::ps::simulation {
 
 void JobSimulation::ScheduleChanges() {
   // Within the time a run takes at least: some happen in the middle of everything.
-  const double span = static_cast<double>(parameters_.items * parameters_.epochs) *
-                      (parameters_.delay_milliseconds_max + 2) / (2.0 * parameters_.workers);
+  const double item_milliseconds = parameters_.delay_milliseconds_max + 2;
+  const double span = static_cast<double>(parameters_.items * parameters_.epochs) * item_milliseconds /
+                      (parameters_.late_map_factor > 1 ? 0.5 : 2.0 * parameters_.workers);
   const auto times = [&](uint32_t count, auto change) {
     for (uint32_t i = 0; i < count; ++i) {
       After(FromMilliseconds(20 + random().Uniform() * span), [this, change] {

@@ -11,22 +11,20 @@
 
 namespace attune::controller {
 
-// Why the present attempt is to be given up; nothing while it may continue. `again`: when to look at it, as long as it
-// waits for machines.
 struct GangView {
-  std::optional<std::string> shortage;
-  std::optional<Duration> again;
+  std::optional<std::string> shortage;  // why the present attempt is given up; absent while it may continue
+  std::optional<Duration> again;        // when to evaluate it again; absent unless it waits for machines
 };
 GangView LookAtGang(const Observed& observed, Now now);
 
 // A condition that stays for an attempt: all of its pods had a machine at the same time. From then on it is a running
 // one, whatever fails, leaves or joins it, and however long its images take.
 inline constexpr char kAllPlaced[] = "AllPlaced";
-// Nothing to say where the job is to begin otherwise. True: that holds now, or has held before.
+// Whether that holds now or has held before in this attempt; absent for a job that does not start as a gang.
 std::optional<bool> ArePodsPlaced(const Observed& observed);
 
-// Until the next attempt after `tries` that were given up: as long as an attempt is given, twice as long with each, at
-// most a quarter of an hour; and up to a third more, by the job, so that jobs do not meet again and again.
+// The pause after `tries` attempts that were given up: the time limit of an attempt, doubled with each try up to a
+// quarter of an hour, plus up to a third that depends on the job's uid, so that jobs do not meet again and again.
 Duration GangPause(const api::TrainingJob& job, int32_t tries);
 
 }  // namespace attune::controller

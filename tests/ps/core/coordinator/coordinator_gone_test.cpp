@@ -134,5 +134,23 @@ TEST_F(CoordinatorGoneTest, AWordThatAProcessIsGoneIsAnsweredWhenAllServersHaveT
   EXPECT_TRUE(out_.command_results[0].status.ok());
 }
 
+// It heartbeats as the member that it takes itself for, until it has heard the refusal.
+TEST_F(CoordinatorGoneTest, AConnectionStaysOpenUntilARefusalHasArrived) {
+  Step(FromOperator{.id = CommandId(5), .command = NodeGone{Role::kWorker, 0, 0}, .timeout = seconds(20)});
+  Step(ConnectionClosed{kWorker});
+  constexpr ConnectionId kAgain{7}, kStranger{8};
+  Join again = JoinOf(Role::kWorker, 0, NodeId(77));
+  again.incarnation = NewIncarnation(99, 1);
+  Say(kAgain, again);
+  ASSERT_NE(Sent<JoinRefused>(kAgain), nullptr);
+  Say(kAgain, Heartbeat{});
+  EXPECT_TRUE(out_.close.empty());
+  Step(ConnectionClosed{kAgain});
+  Say(kAgain, Heartbeat{});
+  EXPECT_EQ(out_.close, std::vector{kAgain}) << "the refusal was that connection's";
+  Say(kStranger, Heartbeat{});
+  EXPECT_EQ(out_.close, std::vector{kStranger}) << "which has not introduced itself";
+}
+
 }  // namespace
 }  // namespace attune::ps::coordinator_gone_test
