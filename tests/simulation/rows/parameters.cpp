@@ -94,7 +94,7 @@ void Machines(uint64_t seed, RowParameters& p) {
 void Outrun(uint64_t seed, RowParameters& p) {
   Random random(SplitMix64(seed ^ 0x72a7e1));
   const bool planned = p.chain || p.slow_backup || p.slow_spare || p.detour || p.stale_marker || p.comes_back;
-  if (planned || !p.backups || p.servers < 3 || p.shards > 1 || !random.Chance(0.1)) return;
+  if (planned || !p.backups || p.servers < 3 || p.shards > 1 || !random.Chance(0.25)) return;
   p.outrun = true;
   p.slow_link = 20 + random.Uniform() * 60;
 }
