@@ -117,9 +117,9 @@ void JobSimulation::Break(Place a, Place b, Duration away) {
       StepCoordinator(*leader, ConnectionClosed{.connection = id});
     });
   } else {
-    After(Duration(0), [this, listens = listens, node = NodeAt(dials)] { Step(listens, node, false); });
+    After(Duration(0), [this, listens = listens, node = it->second.dialer] { Step(listens, node, false); });
   }
-  Step(dials, NodeAt(listens), false);
+  Step(dials, it->second.listener, false);
   if (away != kForGood) After(away, [this, wire] { OpenAgain(wire); });
 }
 
