@@ -16,8 +16,18 @@ Status NoLongerMember() {
 }  // namespace
 
 void Admissions::Refuse(ConnectionId from, Status why, CoordinatorOutputs& out) {
-  refused_.insert(from);
+  refused_.emplace(from, job_.now());  // asking again does not prolong it
   out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(why)}});
+}
+
+std::vector<ConnectionId> Admissions::ExpireRefused() {
+  std::vector<ConnectionId> expired;
+  std::erase_if(refused_, [&](const auto& entry) {
+    if (job_.now() - entry.second < job_.options().liveness_lease) return false;
+    expired.push_back(entry.first);
+    return true;
+  });
+  return expired;
 }
 
 void Admissions::OnJoin(ConnectionId from, const Join& join, CoordinatorOutputs& out) {

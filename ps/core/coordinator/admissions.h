@@ -2,9 +2,11 @@
 // more. Externally synchronized.
 #pragma once
 
-#include <set>
+#include <map>
+#include <vector>
 
 #include "base/status.h"
+#include "base/time_source.h"
 #include "ps/core/coordinator/checkpoints.h"
 #include "ps/core/coordinator/coordinator_io.h"
 #include "ps/core/coordinator/departures.h"
@@ -43,10 +45,13 @@ class Admissions {
   void OnGone(ConnectionId from, NodeId node, const Message& message, CoordinatorOutputs& out) const;
   void SendWelcome(const MemberState& node, CoordinatorOutputs& out);
 
-  // A refusal is on its way through this connection. To close it for what the process sends meanwhile could discard the
-  // refusal: a process whose heartbeats come faster than answers reach it would join again and again, and never learn.
+  // A refusal may still be on its way through this connection. Closing it for what the process sends meanwhile could
+  // discard the refusal: a process whose heartbeats come faster than answers reach it would join again and again, and
+  // never learn.
   bool HasRefused(ConnectionId connection) const { return refused_.contains(connection); }
   void OnClosed(ConnectionId connection) { refused_.erase(connection); }
+  // Connections to be closed, for the refused process has not closed them within a liveness lease.
+  std::vector<ConnectionId> ExpireRefused();
 
  private:
   void Refuse(ConnectionId from, Status why, CoordinatorOutputs& out);
@@ -66,7 +71,7 @@ class Admissions {
   MemberWatch& watch_;
   Placement& placement_;
   Departures& departures_;
-  std::set<ConnectionId> refused_;
+  std::map<ConnectionId, MonotonicTime> refused_;  // since when
 };
 
 }  // namespace attune::ps

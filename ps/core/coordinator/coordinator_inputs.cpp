@@ -53,6 +53,7 @@ void CoordinatorCore::On(ConnectionClosed input, CoordinatorOutputs&) {
 
 void CoordinatorCore::On(const CoordinatorTimer&, CoordinatorOutputs& out) {
   job_.times().Checked(job_.options().check_interval);
+  for (const ConnectionId connection : admissions_.ExpireRefused()) out.close.push_back(connection);
   if (job_.phase().failed()) return;
   if (job_.phase().taking_over()) return inquiry_.AskAgain(out);
   CheckLiveness(out);

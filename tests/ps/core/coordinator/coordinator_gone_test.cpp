@@ -136,20 +136,32 @@ TEST_F(CoordinatorGoneTest, AWordThatAProcessIsGoneIsAnsweredWhenAllServersHaveT
 
 // It heartbeats as the member that it takes itself for, until it has heard the refusal.
 TEST_F(CoordinatorGoneTest, AConnectionStaysOpenUntilARefusalHasArrived) {
-  Step(FromOperator{.id = CommandId(5), .command = NodeGone{Role::kWorker, 0, 0}, .timeout = seconds(20)});
   Step(ConnectionClosed{kWorker});
-  constexpr ConnectionId kAgain{7}, kStranger{8};
-  Join again = JoinOf(Role::kWorker, 0, NodeId(77));
-  again.incarnation = NewIncarnation(99, 1);
-  Say(kAgain, again);
+  Step(FromOperator{.id = CommandId(5), .command = NodeGone{Role::kWorker, 0, 20}, .timeout = seconds(20)});
+  Step(CoordinatorTimer{});
+  constexpr ConnectionId kAgain{7};
+  Say(kAgain, JoinOf(Role::kWorker, 0, nodes_.at(kWorker)));
   ASSERT_NE(Sent<JoinRefused>(kAgain), nullptr);
   Say(kAgain, Heartbeat{});
   EXPECT_TRUE(out_.close.empty());
   Step(ConnectionClosed{kAgain});
   Say(kAgain, Heartbeat{});
-  EXPECT_EQ(out_.close, std::vector{kAgain}) << "the refusal was that connection's";
-  Say(kStranger, Heartbeat{});
-  EXPECT_EQ(out_.close, std::vector{kStranger}) << "which has not introduced itself";
+  EXPECT_EQ(out_.close, std::vector{kAgain}) << "another connection of that number has not introduced itself";
+}
+
+TEST_F(CoordinatorGoneTest, ARefusedProcessCannotKeepItsConnection) {
+  constexpr ConnectionId kStranger{7};
+  Join stranger = JoinOf(Role::kWorker, 1);
+  stranger.job_uid = "other";
+  Say(kStranger, stranger);
+  ASSERT_NE(Sent<JoinRefused>(kStranger), nullptr);
+  now_ += seconds(5);  // half of the job's liveness lease
+  Say(kStranger, stranger);
+  Step(CoordinatorTimer{});
+  EXPECT_TRUE(out_.close.empty());
+  now_ += seconds(5);
+  Step(CoordinatorTimer{});
+  EXPECT_EQ(out_.close, std::vector{kStranger});
 }
 
 }  // namespace
