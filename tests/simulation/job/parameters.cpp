@@ -7,16 +7,20 @@
 
 namespace attune::ps::simulation {
 
-// With draws of its own, so that all else of a seed is what it is without.
+// With draws of its own, so that all else of a seed is what it is without; late maps choose more.
 void JobParameters::DrawAnnounced(uint64_t seed_of_announced) {
   Random random(SplitMix64(seed_of_announced));
   if (!random.Chance(0.4)) return;
   announce_ahead = 1 + static_cast<uint32_t>(random.Below(6));
   age_milliseconds_max = random.Chance(0.5) ? 20 + random.Below(200) : 1000;
   row_management_changes = random.Chance(0.3) ? 1 + random.Below(4) : 0;
+  DrawLateMaps(random);
+}
+
+// Homes change while a worker that has copies has yet to learn of it, for longer than copies may be old. It remains
+// one that is heard in time, and has items to process meanwhile.
+void JobParameters::DrawLateMaps(Random& random) {
   if (delay_milliseconds_max > 100 || !random.Chance(0.3)) return;
-  // Homes change while a worker that has copies has yet to learn of it, for longer than copies may be old. It remains
-  // one that is heard in time, and has items to process meanwhile.
   late_map_factor = std::max(1.0, (200 + 1800 * random.Uniform()) / delay_milliseconds_max);
   age_milliseconds_max = 30 + random.Below(120);
   items = 200 + random.Below(200);
@@ -58,7 +62,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.rows_per_worker_max = rows.Chance(0.2) ? 1 + rows.Below(20) : 0;
   p.DrawClosing(seed ^ 0xc105e);
   p.DrawAnnounced(seed ^ 0xa77);
-  if (random.Chance(0.3)) return p;  // a calm network and no other changes
+  if (random.Chance(0.3)) return p;  // a calm network and no changes
   p.duplicate_chance = random.Chance(0.5) ? random.Uniform() * 0.2 : 0;
   p.break_chance = random.Chance(0.6) ? random.Uniform() * 0.02 : 0;
   p.late_copy_chance = random.Chance(0.5) ? random.Uniform() : 0;
@@ -86,8 +90,12 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.switches = static_cast<uint32_t>(random.Chance(0.5) ? random.Below(4) : 0);
   p.partitions = static_cast<uint32_t>(random.Chance(0.2) ? 1 + random.Below(2) : 0);
   Random links(SplitMix64(seed ^ 0x1147));
-  p.links_cut =
-      p.delay_milliseconds_max < 100 && p.server_deaths + p.coordinator_deaths == 0 && links.Chance(0.3) ? 1 : 0;
+  // A worker that is cut off from the only server it knows, before it has learned of others, hears of no coordinator
+  // that takes over: it is lost by right.
+  p.links_cut = p.delay_milliseconds_max < 100 && p.late_map_factor == 1 &&
+                        p.server_deaths + p.coordinator_deaths == 0 && links.Chance(0.3)
+                    ? 1
+                    : 0;
   Random machines(SplitMix64(seed ^ 0x3ac41e));
   p.machines = p.backups > 0 && machines.Chance(0.6) ? 2 + static_cast<uint32_t>(machines.Below(2)) : 0;
   p.machine_losses =

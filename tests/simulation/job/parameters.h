@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <string>
 
+#include "base/random.h"
+
 namespace attune::ps::simulation {
 
 struct JobParameters {
@@ -49,6 +51,7 @@ struct JobParameters {
 
   void DrawClosing(uint64_t seed_of_closing);
   void DrawAnnounced(uint64_t seed_of_announced);
+  void DrawLateMaps(Random& random);
 
   // A message takes more than a second: much of what is begun does not end before the next fault, and how far a job
   // gets is chance. It must be safe all the same, and finish once the network is good.

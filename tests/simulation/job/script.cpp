@@ -7,7 +7,8 @@
 namespace attune::ps::simulation {
 
 void JobSimulation::ScheduleChanges() {
-  // Within the time a run takes at least: some happen in the middle of everything.
+  // Within the time a run takes at least: some happen in the middle of everything. A worker that learns of everything
+  // late makes the run several times as long.
   const double item_milliseconds = parameters_.delay_milliseconds_max + 2;
   const double span = static_cast<double>(parameters_.items * parameters_.epochs) * item_milliseconds /
                       (parameters_.late_map_factor > 1 ? 0.5 : 2.0 * parameters_.workers);
