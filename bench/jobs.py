@@ -4,13 +4,15 @@
 word2vec   words/s of 2 servers + 2 workers against the same training in one process with 2 threads, at equal epochs;
            held-out losses are printed beside, because the ratio only counts when they are about equal
 start      seconds from `attune run` to the first progress of training
-telemetry  words/s of 2 servers + 2 workers with sidecars and reports against the same processes without
+telemetry  words/s of 2 servers + 2 workers whose sidecars report to an operator's end and are scraped, against the same
+           processes without, in turn; CPU and memory of the sidecars beside
 strangers  words/s of 2 servers + 2 workers with 100 slow clients on every port against the same without
 """
-import argparse, json, os, re, socket, statistics, struct, subprocess, sys, tempfile, threading, time
+import argparse, json, os, re, socket, statistics, struct, subprocess, sys, tempfile, threading, time, urllib.request
 
 EPOCHS = 8
 SLOW_CLIENTS = 100  # per port
+SCRAPE_SECONDS = 5  # between two scrapes of a sidecar; the chart's monitors ask every 15
 
 
 def job_manifest(directory, epochs=EPOCHS):
@@ -107,12 +109,44 @@ class SlowClients:
             return False
 
 
-class Processes:
-    """2 servers and 2 workers started by hand, with or without sidecars, with a token or without."""
+class Telemetry:
+    """The operator's end, where sidecars report to, and a Prometheus' scrapes of the given hosts."""
 
-    def __init__(self, bin_directory, with_sidecars, token=None):
+    def __init__(self, bin_directory, hosts):
+        self.urls = [f"http://{host}:7402/metrics" for host in hosts]
+        self.operator = subprocess.Popen([f"{bin_directory}/bench_telemetry", "--serve"], stdin=subprocess.PIPE,
+                                         stdout=subprocess.PIPE, text=True)
+        self.address = self.operator.stdout.readline().strip()
+        self.scraped, self.end = [], threading.Event()  # bytes of each answer
+        self.thread = threading.Thread(target=self.scrape)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.end.set()
+        self.thread.join()
+        self.operator.stdin.close()
+        self.operator.wait()
+
+    def scrape(self):
+        while not self.end.wait(SCRAPE_SECONDS):
+            for url in self.urls:
+                try:
+                    with urllib.request.urlopen(url, timeout=2) as answer:
+                        self.scraped.append(len(answer.read()))
+                except OSError:
+                    pass  # that process has ended
+
+
+class Processes:
+    """2 servers and 2 workers started by hand, with sidecars that report to `telemetry` or without any, with a token or without."""
+
+    def __init__(self, bin_directory, telemetry=None, token=None):
         self.directory = tempfile.TemporaryDirectory()
-        self.bin, self.with_sidecars, self.started = bin_directory, with_sidecars, []
+        self.bin, self.telemetry, self.started = bin_directory, telemetry, []
+        self.sidecars, self.sidecar_usage = [], []  # processes; (CPU seconds, resident MB, of which its own) of each
         self.token = f"{self.directory.name}/job-token" if token else None
         if token:
             with open(os.open(self.token, os.O_CREAT | os.O_WRONLY, 0o600), "w") as file:
@@ -135,14 +169,14 @@ class Processes:
                        "ATTUNE_MODEL_DIRECTORY": self.directory.name, "ATTUNE_LOG_LEVEL": "warn"}
         if self.token:
             environment["ATTUNE_JOB_TOKEN_FILE"] = self.token
-        if self.with_sidecars:
+        if self.telemetry:
             run = f"{self.directory.name}/{role}{index}"
             os.makedirs(run)
             token = f"{run}/token"
             open(token, "w").write("none")
-            environment |= {"ATTUNE_SIDECAR_SOCKET": f"{run}/sidecar.sock", "ATTUNE_TELEMETRY": "127.0.0.1:9",
+            environment |= {"ATTUNE_SIDECAR_SOCKET": f"{run}/sidecar.sock", "ATTUNE_TELEMETRY": self.telemetry,
                             "ATTUNE_TOKEN_FILE": token}
-            self.started.append(subprocess.Popen([f"{self.bin}/attune-sidecar"], env=environment, stderr=subprocess.DEVNULL))
+            self.sidecars.append(subprocess.Popen([f"{self.bin}/attune-sidecar"], env=environment, stderr=subprocess.DEVNULL))
         process = subprocess.Popen([f"{self.bin}/{command[0]}", *command[1:]], env=environment,
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.started.append(process)
@@ -157,16 +191,51 @@ class Processes:
             if process.wait(timeout=600) != 0:
                 sys.exit(f"{process.args} ended with {process.returncode}")
         elapsed = time.monotonic() - began
-        for process in self.started:
-            if process.poll() is None:
-                process.terminate()
-                process.wait()
+        for sidecar in self.sidecars:
+            self.sidecar_usage.append(usage(sidecar.pid))
+            sidecar.terminate()
+            sidecar.wait()
         self.directory.cleanup()
         return elapsed
 
 
+def usage(pid):
+    """CPU seconds, resident megabytes, and of these what is not shared with a file."""
+    with open(f"/proc/{pid}/stat") as stat, open(f"/proc/{pid}/status") as status:
+        ticks = stat.read().rpartition(")")[2].split()[11:13]
+        memory = dict(line.split(":", 1) for line in status.read().splitlines())
+    megabytes = [int(memory[field].split()[0]) * 1024 / 1e6 for field in ("VmHWM", "RssAnon")]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK"), *megabytes
+
+
 def spread(values):
     return f"{statistics.median(values):.4g} ({min(values):.4g} .. {max(values):.4g})"
+
+
+def measure_telemetry(bin_directory, rounds):
+    hosts = [Processes.address(role, index) for role in ("server", "worker") for index in range(2)]
+    ratios, shares, resident, own = [], [], [], []
+    for number in range(rounds):
+        seconds = {}
+        for reporting in ((False, True) if number % 2 == 0 else (True, False)):
+            if reporting:
+                with Telemetry(bin_directory, hosts) as telemetry:
+                    processes = Processes(bin_directory, telemetry.address)
+                    seconds[reporting] = processes.seconds()
+            else:
+                seconds[reporting] = Processes(bin_directory).seconds()
+        ratios.append(seconds[False] / seconds[True])
+        shares.append(sum(cpu for cpu, _, _ in processes.sidecar_usage) / (seconds[True] * os.cpu_count()))
+        resident += [megabytes for _, megabytes, _ in processes.sidecar_usage]
+        own += [megabytes for _, _, megabytes in processes.sidecar_usage]
+        print(f"whole run: {seconds[False]:.2f} s without sidecars, {seconds[True]:.2f} s with; "
+              f"{len(telemetry.scraped)} scrapes, {spread(telemetry.scraped) if telemetry.scraped else 'no'} bytes", flush=True)
+    mean, error = statistics.mean(ratios), statistics.stdev(ratios) / rounds ** 0.5 if rounds > 1 else float("nan")
+    print(f"rate with sidecars, a report a second and a scrape each {SCRAPE_SECONDS} s / without: {spread(ratios)}, "
+          f"mean {mean:.4f} +- {error:.4f}, goal 0.99: {'met' if mean >= 0.99 else 'MISSED'}")
+    print(f"CPU of the four sidecars, share of this machine's: {spread(shares)}")
+    print(f"memory of a sidecar at its most, MB: {spread(resident)}, goal 20: {'met' if max(resident) <= 20 else 'MISSED'}; "
+          f"of these its own, not pages of libraries: {spread(own)}")
 
 
 def main():
@@ -194,7 +263,7 @@ def main():
         for _ in range(arguments.rounds):
             seconds = {}
             for clients in (0, SLOW_CLIENTS):
-                processes = Processes(arguments.bin, False, token="a token that slow clients do not have")
+                processes = Processes(arguments.bin, token="a token that slow clients do not have")
                 with SlowClients(processes.ports(), clients) as slow:
                     seconds[clients] = processes.seconds()
             ratios.append(seconds[0] / seconds[SLOW_CLIENTS])
@@ -203,13 +272,7 @@ def main():
         print(f"rate with {SLOW_CLIENTS} slow clients on every port / without: {spread(ratios)}, goal 0.98: "
               f"{'met' if statistics.median(ratios) >= 0.98 else 'MISSED'}")
     else:
-        ratios = []
-        for _ in range(arguments.rounds):
-            without = Processes(arguments.bin, False).seconds()
-            with_sidecars = Processes(arguments.bin, True).seconds()
-            ratios.append(without / with_sidecars)
-            print(f"whole run: {without:.2f} s without sidecars, {with_sidecars:.2f} s with")
-        print("rate with sidecars and reports / without:", spread(ratios))
+        measure_telemetry(arguments.bin, arguments.rounds)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // The operator's end of telemetry with many sidecars: memory, CPU, and whether every report arrived. The service runs
 // in a process of its own; the senders are the sidecar's own stream, a connection each, with a report a second.
 //   bench_telemetry --streams 10000
+//   bench_telemetry --serve        the operator's end alone, for sidecars that another program starts
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -70,6 +71,7 @@ std::string Arrived(const telemetry::JobStore& store, const Options& options, co
   return text.str();
 }
 
+// Writes its address to `answers`, and what has arrived for each byte of `questions`; ends when `questions` does.
 [[noreturn]] void Serve(const Options& options, int questions, int answers) {
   SystemTime time;
   local::MemoryApi api(time);
@@ -319,9 +321,12 @@ int Main(int argc, char** argv) {
       ->check(CLI::PositiveNumber);
   app.add_option("--tls", options.tls,
                  "Directory with tls.crt, tls.key and ca.crt for 127.0.0.1; absent: not encrypted");
+  bool serve = false;
+  app.add_flag("--serve", serve, "Print the address of the operator's end and serve until the input ends");
   CLI11_PARSE(app, argc, argv);
   std::signal(SIGPIPE, SIG_IGN);
   RaiseDescriptors();
+  if (serve) Serve(options, STDIN_FILENO, STDOUT_FILENO);
   Bench(options).Run();
   return 0;
 }
