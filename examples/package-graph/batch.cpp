@@ -31,7 +31,7 @@ uint32_t BatchBuilder::RowOf(EntityId entity, std::vector<ps::Key>& keys) {
   return row;
 }
 
-void BatchBuilder::Build(uint64_t epoch, uint64_t item, Batch& batch) {
+void BatchBuilder::AddLinks(uint64_t epoch, uint64_t item, Batch& batch) {
   for (auto* rows : {&batch.heads, &batch.tails, &batch.negatives}) rows->clear();
   batch.relations.clear();
   batch.entities.clear();
@@ -43,6 +43,18 @@ void BatchBuilder::Build(uint64_t epoch, uint64_t item, Batch& batch) {
     batch.tails.push_back(RowOf(link.tail, batch.entities));
     batch.relations.push_back(link.relation);
   }
+}
+
+void BatchBuilder::BuildLinks(uint64_t epoch, uint64_t item, Batch& batch) {
+  AddLinks(epoch, item, batch);
+  for (const ps::Key entity : batch.entities) row_of_entity_[entity] = kNone;
+  batch.negatives.resize(options_.negatives);
+  std::iota(batch.negatives.begin(), batch.negatives.end(), static_cast<uint32_t>(batch.entities.size()));
+  batch.entities.resize(batch.entities.size() + options_.negatives);
+}
+
+void BatchBuilder::Build(uint64_t epoch, uint64_t item, Batch& batch) {
+  AddLinks(epoch, item, batch);
   Random random(SplitMix64(SplitMix64(SplitMix64(seed_) + epoch) + item));
   for (uint32_t i = 0; i < options_.negatives; ++i) {
     batch.negatives.push_back(RowOf(static_cast<EntityId>(random.Below(graph_.size())), batch.entities));

@@ -16,9 +16,12 @@ struct BatchOptions {
 
 // Row numbers count within the batch: row r belongs to entities[r].
 struct Batch {
-  std::vector<ps::Key> entities;  // unique
+  std::vector<ps::Key> entities;  // those of the links first, once each; negatives may repeat them
   std::vector<uint32_t> heads, tails, negatives;
   std::vector<Relation> relations;  // of each link
+
+  // How many of the entities come before those that are to be filled in with negatives (BatchBuilder::BuildLinks).
+  size_t LinkEntities() const { return entities.size() - negatives.size(); }
 };
 
 // Builds batches one after another; keeps its tables between them. One thread at a time. The graph must outlive it.
@@ -28,10 +31,13 @@ class BatchBuilder {
 
   uint64_t count() const { return (graph_.training.size() + options_.links - 1) / options_.links; }
   // Replaces `batch` by item `item` of `epoch`. Every link is in one item of each epoch, with other company in each.
-  // The same in every process.
+  // The same in every process. No entity is in it twice.
   void Build(uint64_t epoch, uint64_t item, Batch& batch);
+  // The same without negatives: their keys, the last `negatives` of the entities, are to be filled in.
+  void BuildLinks(uint64_t epoch, uint64_t item, Batch& batch);
 
  private:
+  void AddLinks(uint64_t epoch, uint64_t item, Batch& batch);
   uint32_t RowOf(EntityId entity, std::vector<ps::Key>& keys);
 
   const Graph& graph_;

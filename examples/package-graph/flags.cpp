@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include <map>
+
 #include "examples/support/flag_checks.h"
 
 namespace attune::package_graph {
@@ -42,6 +44,15 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--dim", f.dim, "Values per vector, two for each complex number")->check(WholeNumber(2, 4096));
   app.add_option("--batch-links", f.batch.links, "Links of a step")->check(WholeNumber(1, 1 << 16));
   app.add_option("--negatives", f.batch.negatives, "Negatives of a step")->check(WholeNumber(1, 1 << 16));
+  app.add_option("--sampling", f.sampling,
+                 "How a worker draws negatives: each by itself, from a pool, or from rows at hand")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, ps::SamplingMode>{{"independent", ps::SamplingMode::kIndependent},
+                                                  {"pool", ps::SamplingMode::kPool},
+                                                  {"local", ps::SamplingMode::kLocal}}))
+      ->default_str("independent");
+  app.add_flag("--announce", f.announce,
+               "Announce the rows of the next steps; where cores are busy it costs more than it gains");
   app.add_option("--rate", f.rate, "Adagrad's rate")->check(PositiveNumber());
   app.add_option("--regularization", f.regularization, "Weight of N3")->check(Number(0));
   app.add_option("--seed", f.seed, "Seed of everything random, and of what is held out")->check(WholeNumber(0));

@@ -18,6 +18,8 @@ struct Flags {
   uint32_t dim = 64;  // two for each complex number
   float rate = 0.1F;  // of Adagrad
   float regularization = 0.1F;
+  ps::SamplingMode sampling = ps::SamplingMode::kIndependent;  // of negatives, with servers
+  bool announce = false;                                       // the rows of the next items, with servers
   uint64_t seed = 1;
   uint32_t judged_links = 2000;
   std::vector<std::string> packages = {"git", "gimp", "nginx", "python3-numpy"};

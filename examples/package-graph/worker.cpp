@@ -3,9 +3,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <numeric>
+#include <span>
 #include <utility>
+#include <vector>
 
+#include "attune/ps/look_ahead.h"
+#include "attune/ps/sampler.h"
 #include "attune/ps/session.h"
+#include "base/random.h"
 #include "examples/package-graph/complex_model.h"
 #include "examples/package-graph/evaluation.h"
 #include "examples/support/step_trace.h"
@@ -13,32 +18,34 @@
 namespace attune::package_graph {
 namespace {
 
-// A batch whose rows are on their way.
-struct PulledBatch {
+// An item, its rows once they have come.
+struct Item {
   Batch batch;
+  ps::Draw negatives;
   Rows rows;
-  ps::Future entities, relations;
-  bool under_way = false;
+  std::vector<ps::Future> pulls;
 
-  PulledBatch() = default;
-  PulledBatch(PulledBatch&&) = default;
-  PulledBatch& operator=(PulledBatch&&) = default;
-  ~PulledBatch() { (void)Wait(); }  // the rows must live until the pulls have ended
+  Item() = default;
+  Item(Item&&) = default;
+  Item& operator=(Item&&) = default;
+  ~Item() { (void)Wait(); }  // the rows must live until the pulls have ended
   Status Wait() {
-    if (!std::exchange(under_way, false)) return OkStatus();
-    const Status first = entities.Wait(), second = relations.Wait();
-    return first.ok() ? second : first;
+    Status first;
+    for (const ps::Future& pull : std::exchange(pulls, {})) first.Update(pull.Wait());
+    return first;
   }
 };
 
 class Worker {
  public:
-  Worker(const Flags& flags, const Graph& graph, ps::Session& session, ps::Table entities, ps::Table relations)
+  Worker(const Flags& flags, const Graph& graph, ps::Session& session, ps::Table entities, ps::Table relations,
+         ps::Sampler negatives)
       : flags_(flags),
         graph_(graph),
         session_(session),
         entities_(std::move(entities)),
         relations_(std::move(relations)),
+        negatives_(std::move(negatives)),
         builder_(graph, flags.batch, flags.seed),
         trace_(flags.trace) {}
 
@@ -47,50 +54,66 @@ class Worker {
   Status Evaluate();
 
  private:
-  void StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled);
-  Status TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t item);
+  Item Prepare(const ps::PlannedItem& of);
+  void StartPull(Item& item);
+  Status TrainOn(Item& item, const ps::DataLease& lease, uint64_t number);
   StatusOr<Model> PullModel() const;
 
   const Flags& flags_;
   const Graph& graph_;
   ps::Session& session_;
   const ps::Table entities_, relations_;
+  ps::Sampler negatives_;
   BatchBuilder builder_;
   Rows gradients_;
   examples::StepTrace trace_;
 };
 
-void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
-  builder_.Build(epoch, item, pulled.batch);
-  pulled.rows.Resize(pulled.batch, flags_.dim);
-  pulled.entities = entities_.PullAsync(pulled.batch.entities, pulled.rows.entities);
-  pulled.relations = relations_.PullAsync(kRelationKeys, pulled.rows.relations);
-  pulled.under_way = true;
+Item Worker::Prepare(const ps::PlannedItem& of) {
+  Item item;
+  builder_.BuildLinks(of.epoch, of.item, item.batch);
+  const uint32_t count = flags_.batch.negatives;
+  item.negatives = flags_.announce ? negatives_.Prepare(count, of.step) : negatives_.Prepare(count);
+  return item;
 }
 
-Status Worker::TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t item) {
-  RETURN_IF_ERROR(pulled.Wait());
-  const double loss = LossAndGradients(pulled.batch, flags_.dim, flags_.regularization, pulled.rows, gradients_);
-  entities_.PushAsync(pulled.batch.entities, gradients_.entities);
+// Unless it has begun.
+void Worker::StartPull(Item& item) {
+  if (!item.pulls.empty()) return;
+  item.rows.Resize(item.batch, flags_.dim);
+  const std::span<ps::Key> entities = item.batch.entities;
+  const std::span<float> rows = item.rows.entities;
+  const size_t of_links = item.batch.LinkEntities();
+  item.pulls.push_back(entities_.PullAsync(entities.first(of_links), rows.first(of_links * flags_.dim)));
+  item.pulls.push_back(
+      negatives_.PullAsync(item.negatives, entities.subspan(of_links), rows.subspan(of_links * flags_.dim)));
+  item.pulls.push_back(relations_.PullAsync(kRelationKeys, item.rows.relations));
+}
+
+Status Worker::TrainOn(Item& item, const ps::DataLease& lease, uint64_t number) {
+  RETURN_IF_ERROR(item.Wait());
+  const double loss = LossAndGradients(item.batch, flags_.dim, flags_.regularization, item.rows, gradients_);
+  entities_.PushAsync(item.batch.entities, gradients_.entities);
   relations_.PushAsync(kRelationKeys, gradients_.relations);
-  lease.Advance(item + 1);  // before the step ends, so that a checkpoint has both or neither
-  const size_t links = pulled.batch.heads.size();
+  lease.Advance(number + 1);  // before the step ends, so that a checkpoint has both or neither
+  const size_t links = item.batch.heads.size();
   const double mean = loss / static_cast<double>(2 * links);
   trace_.Add(mean, links);
   return session_.Step({.loss = mean, .samples = links});
 }
 
 Status Worker::Train() {
-  PulledBatch current, next;
-  for (const ps::DataLease& lease : session_.DataLeases("train", {.items = builder_.count()})) {
-    StartPull(lease.epoch(), lease.begin(), current);
-    for (uint64_t item = lease.begin(); item < lease.end() && !session_.draining(); ++item) {
-      if (item + 1 < lease.end()) StartPull(lease.epoch(), item + 1, next);  // travels while we compute
-      RETURN_IF_ERROR(TrainOn(current, lease, item));
-      std::swap(current, next);
-    }
-    RETURN_IF_ERROR(current.Wait());  // of an item we leave to others
-    if (session_.draining()) break;
+  ps::LookAhead<Item> ahead(
+      session_, "train", {.items = builder_.count()}, [this](const ps::PlannedItem& of) { return Prepare(of); },
+      [this](const Item& item, ps::Touch& touch) {
+        if (!flags_.announce) return;
+        touch(entities_, std::span(item.batch.entities).first(item.batch.LinkEntities()));
+        touch(relations_, kRelationKeys);
+      });
+  for (auto& [lease, number, item] : ahead) {
+    StartPull(item);
+    if (Item* const next = ahead.Following()) StartPull(*next);  // travels while we compute
+    RETURN_IF_ERROR(TrainOn(item, lease, number));
   }
   RETURN_IF_ERROR(session_.status());
   return session_.Flush();  // reports a push that failed
@@ -123,6 +146,9 @@ Status Worker::Evaluate() {
                       {"hits_at_10", judgment.all.Hits10()},
                       {"popularity_mrr", popularity.all.Mrr()},
                       {"popularity_hits_at_10", popularity.all.Hits10()}};
+    const ps::SamplingReport sampling = negatives_.report();
+    result.metrics["sampling_here"] = sampling.here;
+    result.metrics["sampling_total_variation"] = sampling.total_variation;
     result.summary = Report(model, graph_, judge, judgment, popularity, flags_.packages);
     const std::filesystem::path path = std::filesystem::path(session_.model_directory()) / "names.txt";
     if (Status status = WriteNames(path, graph_); !status.ok()) {
@@ -147,7 +173,10 @@ Status RunWorker(const Flags& flags) {
   session->SetSampleUnit("links");
   ASSIGN_OR_RETURN(ps::Table entities, session->OpenTable("entity", flags.EntityTable()));
   ASSIGN_OR_RETURN(ps::Table relations, session->OpenTable("relation", flags.RelationTable()));
-  Worker worker(flags, graph, *session, std::move(entities), std::move(relations));
+  ASSIGN_OR_RETURN(ps::Sampler negatives, entities.OpenSampler({.distribution = ps::UniformKeys{graph.size()},
+                                                                .mode = flags.sampling,
+                                                                .seed = SplitMix64(flags.seed) + options.index}));
+  Worker worker(flags, graph, *session, std::move(entities), std::move(relations), std::move(negatives));
   RETURN_IF_ERROR(worker.Train());
   return session->draining() ? OkStatus() : worker.Evaluate();
 }

@@ -1,6 +1,7 @@
 #include "tests/examples/local_session.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ps/store/table_store.h"
 
@@ -41,6 +42,13 @@ Future Table::PushAsync(std::span<const Key> keys, std::span<const float> gradie
   return Future(std::make_shared<Future::State>(Future::State{Push(keys, gradients)}));
 }
 
+Future Future::Ended(Status status) {
+  return Future(std::make_shared<Future::State>(Future::State{std::move(status)}));
+}
+// Nothing is at hand, and announcements change nothing.
+bool Table::PullIfHere(std::span<const Key>, std::span<float>) const { return false; }
+Status Table::Intend(std::span<const Key>, uint64_t, uint64_t, Access) const { return OkStatus(); }
+
 struct DataLease::State {
   std::vector<int>* items_done;
   uint64_t position;
@@ -74,6 +82,7 @@ DataLeaseRange::Iterator& DataLeaseRange::Iterator::operator++() {
   if (!state_->Advance()) state_ = nullptr;
   return *this;
 }
+std::optional<LeaseAhead> DataLeaseRange::Ahead() const { return std::nullopt; }
 bool DataLeaseRange::Iterator::operator!=(const Iterator& other) const { return state_ != other.state_; }
 
 namespace {

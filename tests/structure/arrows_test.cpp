@@ -26,6 +26,7 @@ const std::vector<Rule>& Rules() {
       {"ps/include/", {"attune/ps/", "base/", "ps/types/"}},
       {"ps/store/formulas/", {"base/", "ps/types/"}},
       {"ps/store/", {"base/", "ps/types/"}},
+      {"ps/sampling/", {"attune/ps/", "base/", "ps/types/"}},
       {"ps/checkpoint/format/", {"base/", "ps/types/", "ps/store/", "ps/core/protocol/"}},
       {"ps/checkpoint/export/", {"base/", "ps/types/", "ps/store/", "ps/checkpoint/"}},
       {"ps/checkpoint/", {"base/", "ps/types/", "ps/store/", "ps/core/protocol/cut_record.h"}},

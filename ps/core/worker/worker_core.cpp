@@ -234,8 +234,9 @@ void WorkerCore::AfterPushesSettled(MonotonicTime now, WorkerOutputs& out) {
   rows_.pushes().SendWaiting(now, out);
 }
 
-bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, MonotonicTime now) {
-  return ending_.takes_calls() && rows_.PullHere(table, keys, rows, steps_.point(), now);
+bool WorkerCore::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, MonotonicTime now,
+                          CopyReads copies) {
+  return ending_.takes_calls() && rows_.PullHere(table, keys, rows, steps_.point(), now, copies);
 }
 
 std::optional<Status> WorkerCore::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients) {

@@ -50,7 +50,8 @@ class WorkerCore {
   // Pull and push of keys whose rows are all here, without a message, a call's book-keeping or memory. False or
   // nullopt: not all are here (or something else asks for the usual way); nothing has happened, but `rows` may have
   // been written.
-  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, MonotonicTime now);
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, MonotonicTime now,
+                CopyReads copies = CopyReads::kAnnounced);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
 
   // Of this node's data plane, as others reach it; empty: no process does. Before the first step.

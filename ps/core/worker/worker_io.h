@@ -83,6 +83,10 @@ struct IntendCall {
   Access access = Access::kReadWrite;
   Duration age_max{};  // ReadOptions::replica_age_max
 };
+// Which copies a read may take: of rows that the program has announced for its step, of which it knows that they may be
+// as old as the table's ReadOptions::replica_age_max; or any, when it says that it knows.
+enum class CopyReads : uint8_t { kAnnounced, kAny };
+
 struct PushCall {
   CallId call;
   MonotonicTime deadline;

@@ -24,13 +24,13 @@ Slice<float> CopyOf(std::span<const float> gradients, WorkerRuntime& runtime) {
                                 [&](std::span<float> copy) { std::ranges::copy(gradients, copy.begin()); });
 }
 
-Future Ended(Status status) {
-  auto state = std::make_shared<Future::State>();
+}  // namespace
+
+Future Future::Ended(Status status) {
+  auto state = std::make_shared<State>();
   (void)state->Complete(std::move(status), {});
   return Future(std::move(state));
 }
-
-}  // namespace
 
 Status Future::Wait() const {
   if (state_ == nullptr) return Error(StatusCode::kFailedPrecondition, "an empty future has no result");
@@ -61,7 +61,7 @@ Future Table::PullAsync(std::span<const Key> keys, std::span<float> rows) const 
   WorkerRuntime& runtime = *state_->runtime;
   if (!runtime.PullHere(state_->id, keys, rows)) return PullRemote(keys, rows);
   runtime.meter()->AddPull(keys.size());
-  return Ended(OkStatus());
+  return Future::Ended(OkStatus());
 }
 
 Future Table::PullRemote(std::span<const Key> keys, std::span<float> rows) const {
@@ -85,21 +85,21 @@ Future Table::PushAsync(std::span<const Key> keys, std::span<const float> gradie
   std::optional<Status> pushed = runtime.PushHere(state_->id, keys, gradients);
   if (!pushed) return PushRemote(keys, gradients);
   runtime.meter()->AddPush(keys.size());
-  return Ended(std::move(*pushed));
+  return Future::Ended(std::move(*pushed));
 }
 
 Future Table::PushRemote(std::span<const Key> keys, std::span<const float> gradients) const {
   WorkerRuntime& runtime = *state_->runtime;
   // Checked before anything is copied; the core checks it again.
   if (gradients.size() != keys.size() * state_->dim) {
-    return Ended(Error(StatusCode::kInvalidArgument,
-                       "push to table '" + state_->name + "': " + std::to_string(gradients.size()) +
-                           " gradient values for " + std::to_string(keys.size()) + " keys of dim " +
-                           std::to_string(state_->dim) + "; pass keys * dim values"));
+    return Future::Ended(Error(StatusCode::kInvalidArgument,
+                               "push to table '" + state_->name + "': " + std::to_string(gradients.size()) +
+                                   " gradient values for " + std::to_string(keys.size()) + " keys of dim " +
+                                   std::to_string(state_->dim) + "; pass keys * dim values"));
   }
   const MonotonicTime start = runtime.time().Now();
   if (Status room = runtime.WaitForRoom(state_->pushes_in_flight_max, state_->call_timeout); !room.ok()) {
-    return Ended(std::move(room));
+    return Future::Ended(std::move(room));
   }
   const Duration waited = runtime.time().Now() - start;
   runtime.meter()->AddPush(keys.size());
@@ -119,6 +119,13 @@ Status Table::Pull(std::span<const Key> keys, std::span<float> rows) const {
     return OkStatus();
   }
   return state_->Named(PullRemote(keys, rows).Wait());
+}
+
+bool Table::PullIfHere(std::span<const Key> keys, std::span<float> rows) const {
+  WorkerRuntime& runtime = *state_->runtime;
+  if (!runtime.PullHere(state_->id, keys, rows, CopyReads::kAny)) return false;
+  runtime.meter()->AddPull(keys.size());
+  return true;
 }
 
 Status Table::Push(std::span<const Key> keys, std::span<const float> gradients) const {

@@ -107,9 +107,9 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
   EndTurn(turn);
 }
 
-bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows) {
+bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, CopyReads copies) {
   const MutexLock lock(mutex_);
-  return !stopped_ && core_.rows().MayBeHere() && core_.PullHere(table, keys, rows, time_.Now());
+  return !stopped_ && core_.rows().MayBeHere() && core_.PullHere(table, keys, rows, time_.Now(), copies);
 }
 
 std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key> keys,

@@ -48,7 +48,8 @@ class WorkerRuntime {
     return state;
   }
   // Any thread. WorkerCore::PullHere and PushHere: at once, when all rows are in this process.
-  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows);
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows,
+                CopyReads copies = CopyReads::kAnnounced);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients);
   // Any thread of the program: nothing is written to the rows of this pull any more. Waits for a reader that is at it.
   void GiveUp(const Pending& pull);

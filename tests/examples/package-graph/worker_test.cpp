@@ -55,6 +55,19 @@ TEST_F(PackageGraphWorker, TrainsEveryItemOncePerEpochEvaluatesAndReports) {
   EXPECT_EQ(static_cast<size_t>(std::count(names.begin(), names.end(), '\n')), graph->size());
 }
 
+TEST_F(PackageGraphWorker, LearnsWithEveryWayToDrawNegatives) {
+  for (const ps::SamplingMode mode : {ps::SamplingMode::kPool, ps::SamplingMode::kLocal}) {
+    SetUp();
+    flags_.sampling = mode;
+    const Status status = RunWorker(flags_);
+    ASSERT_TRUE(status.ok()) << status;
+    ASSERT_TRUE(ps::World().result);
+    const auto& metrics = ps::World().result->metrics;
+    EXPECT_GT(metrics.at("mrr"), 1.5 * metrics.at("popularity_mrr"));
+    EXPECT_EQ(metrics.at("sampling_total_variation"), 0) << "no row is ever at hand here";
+  }
+}
+
 TEST_F(PackageGraphWorker, ATraceHasALineForEveryStep) {
   ps::World().epochs = 2;
   const word2vec::TextDirectory trace;

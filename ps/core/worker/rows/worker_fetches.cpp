@@ -165,7 +165,7 @@ bool WorkerFetches::TakeCopy(TableKey row, const PullCall& call, uint32_t place,
 }
 
 bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
-                             MonotonicTime now) {
+                             MonotonicTime now, CopyReads copies) {
   const TableSpec* const spec = routes_.Find(table);
   if (spec == nullptr || keys.size() > kKeysPerCallMax) return false;
   const uint32_t dim = spec->options.dim;
@@ -182,7 +182,7 @@ bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span
     const std::span<float> to = rows.subspan(i * dim, dim);
     std::span<const float> values;
     // A copy first: what was pushed to it may not have reached the row yet, should that have come to this worker.
-    const auto found = replicas_.Read(row, at, now, values);
+    const auto found = replicas_.Read(row, at, now, values, copies);
     if (found == WorkerReplicas::Found::kNotYet) return false;
     if (found == WorkerReplicas::Found::kAsked && !prefetched_.WasHere(row, replicas_.AskedAt(row))) return false;
     if (found == WorkerReplicas::Found::kHere) {

@@ -49,8 +49,8 @@ class WorkerFetches {
   std::vector<uint32_t> Take(const PullCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
   // At once, when every row is owned here, has a copy here, or has been fetched. False: nothing has happened, but
   // `rows` may have been written.
-  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
-                MonotonicTime now);
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at, MonotonicTime now,
+                CopyReads copies = CopyReads::kAnnounced);
   // The program has these rows from elsewhere now: what was fetched of them is older.
   void ReadOtherwise(TableId table, std::span<const Key> keys);
   // It pushes to them.

@@ -104,11 +104,11 @@ void WorkerReplicas::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOut
 
 // --- copies
 
-// A program that reads a row which it has not announced, at the end of its training for instance, expects what is
-// there when it asks.
-Duration WorkerReplicas::AgeMaxOf(TableKey row, const Row& known, const StepPoint& at) const {
+// A program that has not announced a row, a sum at its end for instance, expects what is there when it asks.
+Duration WorkerReplicas::AgeMaxOf(TableKey row, const Row& known, const StepPoint& at, CopyReads copies) const {
   const bool is_announced = known.announced_until > at.clock || announced_.TouchesOf(row).end > at.clock;
-  if (!is_announced && !options_.mutations.unannounced_row_may_be_old) return Duration::zero();
+  const bool may_be_old = is_announced || copies == CopyReads::kAny;
+  if (!may_be_old && !options_.mutations.unannounced_row_may_be_old) return Duration::zero();
   return announced_.AgeMaxOf(row.table).value_or(Duration::zero());
 }
 
@@ -121,13 +121,13 @@ bool WorkerReplicas::MayRead(const Home& home, const Row& row, Duration age_max,
 }
 
 WorkerReplicas::Found WorkerReplicas::Read(TableKey row, const StepPoint& at, MonotonicTime now,
-                                           std::span<const float>& values) {
+                                           std::span<const float>& values, CopyReads copies) {
   const Row* const known = rows_.Find(row);
   if (known == nullptr) return Found::kNone;
   if (!known->has_copy()) return known->is_asked_for ? Found::kAsked : Found::kNone;
   const auto home = homes_.find(HomeOf(row.key));
   if (home == homes_.end() ||
-      !MayRead(home->second, *known, AgeMaxOf(row, *known, at), at.mode.FloorNeeded(at.step), now)) {
+      !MayRead(home->second, *known, AgeMaxOf(row, *known, at, copies), at.mode.FloorNeeded(at.step), now)) {
     return Found::kNotYet;
   }
   values = tables_.at(row.table).ValuesAt(known->place);
@@ -146,7 +146,7 @@ void WorkerReplicas::Wait(TableKey row, CallId call, uint32_t place, const StepP
                           .row = row,
                           .floor_needed = at.mode.FloorNeeded(at.step),
                           .since = now,
-                          .age_max = AgeMaxOf(row, *rows_.Find(row), at)});
+                          .age_max = AgeMaxOf(row, *rows_.Find(row), at, CopyReads::kAnnounced)});
   if (home.is_in_flight) return;  // the end of that round says whether another one is needed
   home.is_wanted = true;
   TryRound(to, home, home.pace.next(), now, out);

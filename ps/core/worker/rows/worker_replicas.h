@@ -59,7 +59,8 @@ class WorkerReplicas {
   // Whether the copy may be read in this step: it is no older than the table allows, and the pace permits it. kAsked:
   // a copy may be on its way, and what is read elsewhere meanwhile could be newer than it.
   enum class Found : uint8_t { kNone, kAsked, kNotYet, kHere };
-  Found Read(TableKey row, const StepPoint& at, MonotonicTime now, std::span<const float>& values);
+  Found Read(TableKey row, const StepPoint& at, MonotonicTime now, std::span<const float>& values,
+             CopyReads copies = CopyReads::kAnnounced);
   // Of a row for which Read has said kAsked: since when.
   MonotonicTime AskedAt(TableKey row) const { return homes_.at(HomeOf(row.key)).sent_at; }
   // For a row that is asked for, or not yet to be read: its values go to this place of the call once it is, from the
@@ -161,7 +162,7 @@ class WorkerReplicas {
   NodeId HomeOf(Key key) const { return cluster_.map().HomeOf(key); }
   HeldRows& CopiesOf(TableId table);
   // How old a copy may be that is read in this step: rows that are not announced are read as they are.
-  Duration AgeMaxOf(TableKey row, const Row& known, const StepPoint& at) const;
+  Duration AgeMaxOf(TableKey row, const Row& known, const StepPoint& at, CopyReads copies) const;
   // For a read that has begun at `since`.
   bool MayRead(const Home& home, const Row& row, Duration age_max, uint64_t floor_needed, MonotonicTime since) const;
   bool IsUrgent(const Home& home) const;

@@ -92,9 +92,9 @@ void WorkerRows::On(const IntendCall& call, const StepPoint& at, MonotonicTime n
 }
 
 bool WorkerRows::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
-                          MonotonicTime now) {
+                          MonotonicTime now, CopyReads copies) {
   if (fetches_.empty() && replicas_.empty()) return pulls_.PullHere(table, keys, rows);
-  return fetches_.PullHere(table, keys, rows, at, now);
+  return fetches_.PullHere(table, keys, rows, at, now, copies);
 }
 
 std::optional<Status> WorkerRows::PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,

@@ -59,8 +59,8 @@ class WorkerRows {
   // True: this worker has to ask the coordinator for permission to own rows.
   bool Localize(const LocalizeCall& call, MonotonicTime now, WorkerOutputs& out);
   // See WorkerCore.
-  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at,
-                MonotonicTime now);
+  bool PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, const StepPoint& at, MonotonicTime now,
+                CopyReads copies = CopyReads::kAnnounced);
   std::optional<Status> PushHere(TableId table, std::span<const Key> keys, std::span<const float> gradients,
                                  uint64_t step);
   // Some rows may be here, so that PullHere is worth a try.

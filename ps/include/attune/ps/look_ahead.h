@@ -12,6 +12,8 @@
 //     RETURN_IF_ERROR(session->Step({.loss = loss, .samples = batch.samples}));
 //   }
 //
+// A program that pulls the rows of an item while it computes the one before begins that pull with Following().
+//
 // One step per item. Ends like a DataLeaseRange, and after the item in hand when the worker is asked to leave; what was
 // prepared and not handed out goes back untouched. One thread uses it; `prepare` and `touches` run in that thread.
 #pragma once
@@ -33,6 +35,7 @@ namespace attune::ps {
 struct PlannedItem {
   uint64_t epoch = 0;
   uint64_t item = 0;
+  uint64_t step = 0;  // of this worker, in which it will be in hand
 };
 
 // Announces rows of one prepared item for its step.
@@ -88,6 +91,8 @@ class LookAhead {
     return Iterator(this);
   }
   Iterator end() { return Iterator(this); }
+  // What comes after the item in hand, if that is prepared already; it goes unused when the worker leaves before.
+  Batch* Following() { return prepared_.size() > 1 ? &prepared_[1].batch : nullptr; }
 
  private:
   struct Prepared {
@@ -127,21 +132,21 @@ class LookAhead {
     const DataLease& lease = **lease_;
     while (prepared_.size() < std::max<size_t>(wanted, 1)) {
       const uint64_t place = position_ + prepared_.size();
+      const uint64_t step = session_.clock() + prepared_.size();
       if (place < lease.end()) {
-        Add({.epoch = lease.epoch(), .item = place});
+        Add({.epoch = lease.epoch(), .item = place, .step = step});
         continue;
       }
       const std::optional<LeaseAhead> next = leases_.Ahead();
       if (!next || place - lease.end() >= next->end - next->begin) return;
-      Add({.epoch = next->epoch, .item = next->begin + (place - lease.end())});
+      Add({.epoch = next->epoch, .item = next->begin + (place - lease.end()), .step = step});
     }
   }
 
   void Add(const PlannedItem& of) {
-    const uint64_t step = session_.clock() + prepared_.size();
     prepared_.push_back({.of = of, .batch = prepare_(of)});
     if (prepared_.size() == 1) return;  // its step has begun
-    Touch touch(step);
+    Touch touch(of.step);
     touches_(prepared_.back().batch, touch);
   }
 

@@ -31,6 +31,7 @@
 #include "ps/types/key.h"
 #include "ps/types/localize_result.h"
 #include "ps/types/read_options.h"
+#include "ps/types/sampling.h"
 #include "ps/types/table_options.h"
 
 namespace attune::ps {
@@ -42,6 +43,8 @@ namespace attune::ps {
 class Future {
  public:
   Future() = default;
+  // Of an operation that has ended with this.
+  static Future Ended(Status status);
   // Blocks until the operation ended; returns its result. Always ends by the operation's deadline.
   Status Wait() const;
   bool Done() const;
@@ -70,6 +73,7 @@ class LocalizeFuture {
   Future future_;
 };
 
+class Sampler;
 class Session;
 
 class Table {
@@ -84,6 +88,11 @@ class Table {
   // The same without waiting; `keys` are copied, `rows` must live until the future is done or dropped: after that
   // nothing is written to them.
   Future PullAsync(std::span<const Key> keys, std::span<float> rows) const;
+
+  // At once, when every row can be read in this process: it is owned here, or there is a copy of it (announced for this
+  // step or not) that is no older than ReadOptions::replica_age_max and that the job's pace allows, or it has been
+  // fetched. False: nothing has happened, but `rows` may have been written.
+  bool PullIfHere(std::span<const Key> keys, std::span<float> rows) const;
 
   // Applies one gradient per key with the table's optimizer. Equal keys within a call are summed first. Returns when
   // the owners have acknowledged. A push past its deadline returns DeadlineExceeded: its outcome is open, the session
@@ -117,6 +126,10 @@ class Table {
   //   the session's error when it is lost
   Status Intend(std::span<const Key> keys, uint64_t begin, uint64_t end, Access access = Access::kReadWrite) const;
   Status Intend(std::span<const Key> keys, uint64_t step) const { return Intend(keys, step, step + 1); }
+
+  // Draws keys at random, to be announced and pulled (attune/ps/sampler.h). InvalidArgument: `options` have no keys, or
+  // figures that are none.
+  StatusOr<Sampler> OpenSampler(const SamplerOptions& options) const;
 
   struct State;
   explicit Table(std::shared_ptr<State> state) : state_(std::move(state)) {}

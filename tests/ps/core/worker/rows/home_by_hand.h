@@ -65,9 +65,9 @@ class HomeByHandTest : public testing::Test {
     BeginStep();
   }
   // What the program reads without waiting.
-  std::optional<float> ReadHere(Key key) {
+  std::optional<float> ReadHere(Key key, CopyReads copies = CopyReads::kAnnounced) {
     float value = 0;
-    return rows_.PullHere(kTable, {&key, 1}, {&value, 1}, at_, now_) ? std::optional(value) : std::nullopt;
+    return rows_.PullHere(kTable, {&key, 1}, {&value, 1}, at_, now_, copies) ? std::optional(value) : std::nullopt;
   }
   // Its rows are in `pulled_` once it has ended.
   void Pull(std::vector<Key> keys) {

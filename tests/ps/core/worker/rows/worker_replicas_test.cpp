@@ -289,6 +289,15 @@ TEST_F(WorkerReplicasTest, ARowThatIsNotAnnouncedIsReadAsItIsWhenTheReadBegins) 
   EXPECT_THAT(pulled_, ElementsAre(7));
 }
 
+TEST_F(WorkerReplicasTest, AnyCopyThatIsNotTooOldIsReadWhenTheProgramAsksForAny) {
+  GiveCopies({{.key = first_, .value = 10}});
+  at_.clock += 10;
+  EXPECT_EQ(ReadHere(first_, CopyReads::kAny), 10);
+  now_ += kAge + milliseconds(1);
+  EXPECT_EQ(ReadHere(first_, CopyReads::kAny), std::nullopt);
+  EXPECT_EQ(ReadHere(second_, CopyReads::kAny), std::nullopt) << "it has none";
+}
+
 TEST_F(WorkerReplicasTest, ACopyIsAsOldAsTheRoundThatConfirmedIt) {
   GiveCopies({{.key = first_, .value = 10}});
   now_ += milliseconds(700);
