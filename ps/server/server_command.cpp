@@ -9,6 +9,7 @@
 #include "base/number_text.h"
 #include "base/os/boot_time.h"
 #include "base/os/signal_watcher.h"
+#include "base/version.h"
 #include "proto/contract.h"
 #include "proto/metric_name.h"
 #include "ps/runtime/process/environment.h"
@@ -83,6 +84,7 @@ CLI::Validator PositiveNumber() {
 
 void Describe(CLI::App& app, Flags& flags) {
   app.footer(kFooter);
+  app.set_version_flag("--version", std::string("attune-server ") + kVersion);
   app.add_option("--servers", flags.servers, "How many servers the job starts with; others may join while it runs")
       ->check(WholeNumber(1, 1024))
       ->capture_default_str();
