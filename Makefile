@@ -1,8 +1,9 @@
 # Doors to CMake, CTest and the scripts; the work itself lives there. `make help` lists them.
 .DEFAULT_GOAL := help
-.PHONY: help run test test-long unit packages programs build install debug images push load release bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all docs format lint fuzz asan sanitize clean
+.PHONY: help run test test-long test-arm64 unit packages programs build install debug images push load release bench-tuning bench-live chaos chaos-cluster cluster-up cluster-down cluster-test simulate bench bench-all docs format lint fuzz asan sanitize clean
 
-PRESET ?= release
+ARCH ?=
+PRESET ?= $(or $(ARCH),release)
 BUILD := build/$(PRESET)
 PREFIX ?= /usr/local
 JOBS ?= $(shell nproc)
@@ -14,7 +15,7 @@ help:  ## list these commands
 	@echo
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | awk -F'\t' '{printf "  make %-14s %s\n", $$1, $$2}'
 	@echo
-	@echo "Settings: PRESET=release|debug|asan|tsan  JOBS=$(JOBS)  EXAMPLE=NAME  TUNE=1  MANIFEST=FILE  ARGS='...'"
+	@echo "Settings: PRESET=release|debug|asan|tsan  ARCH=arm64  JOBS=$(JOBS)  EXAMPLE=NAME  TUNE=1  MANIFEST=FILE  ARGS='...'"
 
 run: programs  ## train word vectors on this machine's headers, or EXAMPLE=package-graph|next-character (installs, builds, runs); TUNE=1: watch the tuner
 	$(BUILD)/bin/attune run $(if $(TUNE),--tune auto --limit-cores-per-pod 0.2) $(MANIFEST) $(ARGS)
@@ -31,7 +32,8 @@ unit: build  ## unit and simulation tests only, a few seconds after the build
 	ctest --test-dir $(BUILD) --output-on-failure -j$(JOBS) -L 'unit|simulation'
 
 packages:  ## install the Debian packages that are missing
-	@scripts/install-packages build
+	@scripts/install-packages build $(ARCH)
+	@$(if $(ARCH),scripts/sysroot $(ARCH) build/sysroot/$(ARCH))
 
 CONFIGURE = cmake --preset $(PRESET) >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
 PROGRAMS := attune attune-server attune-sidecar attune-$(EXAMPLE)
@@ -52,9 +54,9 @@ debug:  ## build without optimization, with full debug information
 	$(MAKE) build PRESET=debug
 
 images: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
-images: programs  ## container images of operator, sidecar, server and the examples, and what they are made of, in build/images
+images: programs  ## container images of operator, sidecar, server and the examples, and what they are made of, in build/images; ARCH=arm64: in build/images/arm64
 	@scripts/install-packages registry
-	docker/build-images build/images
+	ARCH=$(ARCH) docker/build-images build/images$(if $(ARCH),/$(ARCH))
 
 push:  ## images and chart into a registry: make images push REGISTRY=HOST[/PATH] [TAG=dev] [PLAIN_HTTP=1]
 	@[ -n "$(REGISTRY)" ] || { echo "make push: REGISTRY=HOST[:PORT][/PATH] is missing" >&2; exit 2; }
@@ -84,6 +86,13 @@ cluster-down:  ## end that cluster
 
 cluster-test: build  ## the cluster tier alone: chart, example, scaling, faults, on a real Kubernetes
 	scripts/test --tier cluster
+
+test-arm64: build  ## what was compiled for arm64, run by emulation: servers and sidecars of a job, and what machines must agree on
+	@scripts/install-packages test arm64
+	scripts/sysroot arm64 build/sysroot/arm64
+	cmake --preset arm64 >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
+	cmake --build --preset arm64 -j$(JOBS) --target attune-server attune-sidecar attune-operator base_test ps_store_test ps_checkpoint_test ps_core_test
+	tests/arm64/run build/arm64 $(BUILD)
 
 simulate:  ## the protocol under a simulated network, from a seed it draws: make simulate SEEDS=10000 [FIRST_SEED=1]
 	@$(CONFIGURE)

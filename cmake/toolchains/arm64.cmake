@@ -1,0 +1,23 @@
+# Compiles for arm64 on another machine: Debian's cross compiler, and the libraries of scripts/sysroot in ATTUNE_SYSROOT.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(ATTUNE_SYSROOT "" CACHE PATH "Made by scripts/sysroot")
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES ATTUNE_SYSROOT)
+if(NOT EXISTS "${ATTUNE_SYSROOT}/usr/lib/aarch64-linux-gnu/libc.so")
+  message(FATAL_ERROR "'${ATTUNE_SYSROOT}' has no libraries of arm64; make it by: scripts/sysroot arm64 build/sysroot/arm64")
+endif()
+set(CMAKE_SYSROOT "${ATTUNE_SYSROOT}")
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)  # protoc and the like run here
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_PACKAGE ONLY)
+set(ENV{PKG_CONFIG_SYSROOT_DIR} "${ATTUNE_SYSROOT}")
+set(ENV{PKG_CONFIG_LIBDIR} "${ATTUNE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${ATTUNE_SYSROOT}/usr/share/pkgconfig")
+# Tests run by emulation.
+find_program(QEMU_AARCH64 qemu-aarch64-static)
+if(QEMU_AARCH64)
+  set(CMAKE_CROSSCOMPILING_EMULATOR "${QEMU_AARCH64};-L;${ATTUNE_SYSROOT}")
+endif()
