@@ -101,7 +101,7 @@ class LookAhead {
   };
   static constexpr size_t kItemsMax = 256;
 
-  Item& Current() { return current_.emplace(**lease_, prepared_.front().of.item, prepared_.front().batch); }
+  Item& Current() { return current_.emplace(Item{**lease_, prepared_.front().of.item, prepared_.front().batch}); }
 
   void Next() {
     prepared_.pop_front();
