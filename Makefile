@@ -91,7 +91,7 @@ test-arm64: build  ## what was compiled for arm64, run by emulation: servers and
 	@scripts/install-packages test arm64
 	scripts/sysroot arm64 build/sysroot/arm64
 	cmake --preset arm64 >$(or $(TMPDIR),/tmp)/attune-configure.log 2>&1 || { cat $(or $(TMPDIR),/tmp)/attune-configure.log; exit 1; }
-	cmake --build --preset arm64 -j$(JOBS) --target attune-server attune-sidecar attune-operator base_test ps_store_test ps_checkpoint_test ps_core_test
+	cmake --build --preset arm64 -j$(JOBS) --target attune-server attune-sidecar attune-operator ps_store_test ps_checkpoint_test ps_core_test
 	tests/arm64/run build/arm64 $(BUILD)
 
 simulate:  ## the protocol under a simulated network, from a seed it draws: make simulate SEEDS=10000 [FIRST_SEED=1]
