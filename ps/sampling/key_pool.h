@@ -1,6 +1,6 @@
 // Draws that use each key several times (SamplingMode::kPool): a pool of keys is drawn, each of them is handed out so
 // many times in random order, and then another pool is drawn. The scheme is "sample reuse with pooling" of NuPS
-// (Renz-Wieland et al., SIGMOD 2022, section 4.3).
+// (Renz-Wieland et al., SIGMOD 2022).
 //
 // Pure. Externally synchronized.
 #pragma once

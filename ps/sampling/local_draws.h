@@ -18,7 +18,7 @@ class LocalDraws {
   static constexpr uint64_t kRemembered = 1024;
   static constexpr double kRestrictsAbove = 0.5;
   // Candidates that are passed over in a row before one that is not at hand is taken after all: with half of them at
-  // hand, that is one draw of 2^32.
+  // hand, that is one draw of 2^33.
   static constexpr int kPassedOverMax = 32;
 
   struct Drawn {

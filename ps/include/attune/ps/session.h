@@ -127,8 +127,8 @@ class Table {
   Status Intend(std::span<const Key> keys, uint64_t begin, uint64_t end, Access access = Access::kReadWrite) const;
   Status Intend(std::span<const Key> keys, uint64_t step) const { return Intend(keys, step, step + 1); }
 
-  // Draws keys at random, to be announced and pulled (attune/ps/sampler.h). InvalidArgument: `options` have no keys, or
-  // figures that are none.
+  // Draws keys at random, to be announced and pulled (attune/ps/sampler.h). InvalidArgument: `options` name no keys,
+  // or a weight or an exponent that is not a number of at least 0.
   StatusOr<Sampler> OpenSampler(const SamplerOptions& options) const;
 
   struct State;
