@@ -117,6 +117,8 @@ class Telemetry:
         self.operator = subprocess.Popen([f"{bin_directory}/bench_telemetry", "--serve"], stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, text=True)
         self.address = self.operator.stdout.readline().strip()
+        if not self.address:
+            sys.exit(f"bench_telemetry --serve ended with {self.operator.wait()} before it had an address")
         self.scraped, self.end = [], threading.Event()  # bytes of each answer
         self.thread = threading.Thread(target=self.scrape)
 
