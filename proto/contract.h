@@ -49,6 +49,9 @@ inline constexpr char kTerminationLogPath[] = "/dev/termination-log";  // unless
 // A line of that message: the worker's session has left the job in order. What its program does after that, such as
 // saving the model, no other process sees, so that a bad exit code is all that says it was not done.
 inline constexpr char kLeftInOrder[] = "attune: left the job in order";
+// Likewise, of a worker's process: it was to join a job that was finished. Whatever its program made of that, nothing
+// was left to do for it.
+inline constexpr char kCameTooLate[] = "attune: the job was finished before this process joined";
 // Likewise, of the coordinator's process: the goal is reached, the closing work is done, and all workers have left.
 inline constexpr char kJobFinished[] = "attune: the job is finished";
 // Likewise, of the coordinator's process: the closing work has a data set, and every item of it is done.

@@ -52,6 +52,7 @@ RoleContainer ParseContainer(const Json& status) {
     container.closing_done = TakeLine(container.message, contract::kClosingWorkDone);
     container.model_lost_rows = TakeLine(container.message, contract::kModelLostRows);
     container.left_in_order = TakeLine(container.message, contract::kLeftInOrder);
+    container.came_too_late = TakeLine(container.message, contract::kCameTooLate);
     container.started_at = ParseRfc3339(StringAt(ended, {"startedAt"}));
     container.finished_at = ParseRfc3339(StringAt(ended, {"finishedAt"}));
   } else if (At(status, {"state", "running"}).is_object()) {
@@ -198,7 +199,8 @@ bool IsBeingDeleted(const ObservedPod& pod) { return pod.deletion_time.has_value
 PodLife LifeOf(const ObservedPod& pod) {
   if (WasEndedFromOutside(pod)) return PodLife::kFailed;
   if (pod.container.state == RoleContainer::State::kTerminated) {
-    return pod.container.exit_code == 0 ? PodLife::kSucceeded : PodLife::kFailed;
+    const bool well = pod.container.exit_code == 0 || pod.container.came_too_late;
+    return well ? PodLife::kSucceeded : PodLife::kFailed;
   }
   if (pod.phase == PodPhase::kSucceeded) return PodLife::kSucceeded;
   if (pod.phase == PodPhase::kFailed) return PodLife::kFailed;

@@ -32,6 +32,7 @@ struct RoleContainer {
   bool closing_done = false;                        // with a data set for the closing work
   bool model_lost_rows = false;                     // its coordinator says, which had finished the job
   bool left_in_order = false;                       // its session had left the job before it ended, by its own word
+  bool came_too_late = false;                       // the job was finished when it was to join, by its own word
   std::optional<WallTime> started_at, finished_at;  // the node's clock
 };
 
@@ -74,7 +75,8 @@ kube::Json ProjectPod(const kube::Json& pod);
 ObservedPod ObservePod(const kube::Json& pod);
 
 // Where a pod is in its life, by its role's container and its own end. kFailed: the container ended with another code
-// than 0, or the pod was failed as a whole (evicted, node gone), whatever its container returned then.
+// than 0, though it had not come too late; or the pod was failed as a whole (evicted, node gone), whatever its
+// container returned then.
 enum class PodLife { kWaiting, kRunning, kSucceeded, kFailed };
 PodLife LifeOf(const ObservedPod& pod);
 

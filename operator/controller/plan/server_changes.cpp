@@ -131,16 +131,17 @@ class ServerPlanner {
         {{kAnnotationFailureNumber, std::to_string(number)}, {kAnnotationFailuresInARow, std::to_string(in_a_row)}},
         "server failure " + std::to_string(number) + " of the job");
     draft_.Warn(kEventServerFailed, "ReplaceServer",
-                pod.name + " " + DescribeEnd(observed_, pod) + "; " + WhereRowsAre() + ", and a new server follows (" +
-                    std::to_string(number) + " of at most " +
+                pod.name + " " + DescribeEnd(observed_, pod) + "; " + WhereRowsAre(pod) +
+                    ", and a new server follows (" + std::to_string(number) + " of at most " +
                     std::to_string(observed_.job.spec.run_policy.backoff_limit) + ")." + LogTail(observed_, pod),
                 {mark});
     draft_.Requeue(RestartDelay(options_, in_a_row), "replacement of " + pod.name);
   }
 
-  std::string WhereRowsAre() const {
+  std::string WhereRowsAre(const ObservedPod& pod) const {
     const auto& checkpoint = observed_.job.status.checkpoint;
     if (!servers_.begun) return "nothing has been trained yet";
+    if (std::ranges::find(servers_.without_rows, &pod) != servers_.without_rows.end()) return "it had no rows yet";
     if (observed_.job.spec.backups > 0) return "its rows come back from their backups";
     if (checkpoint && !checkpoint->directory.empty()) return "its rows come back from the last checkpoint";
     return "its rows were kept nowhere else";
@@ -149,7 +150,7 @@ class ServerPlanner {
   // The job's policy does not count it. What ends again and again is waited for as if it counted.
   void IgnoreFailure(const ObservedPod& pod, const FailureMeaning& meaning) {
     draft_.Warn(kEventServerReplaced, "ReplaceServer",
-                pod.name + " " + DescribeEnd(observed_, pod) + "; " + WhereRowsAre() +
+                pod.name + " " + DescribeEnd(observed_, pod) + "; " + WhereRowsAre(pod) +
                     ", and a new server follows: " + meaning.rule_text() + " ignores it." + LogTail(observed_, pod),
                 {MarkUncounted(observed_, pod, draft_)});
     draft_.Requeue(RestartDelay(options_, FailuresInARow(observed_, pod)), "replacement of " + pod.name);

@@ -103,6 +103,14 @@ End HowItEnded(const Observed& observed, const ObservedPod& pod, const PlanOptio
   return is_released ? End::kReleased : End::kTooEarly;
 }
 
+// By what a coordinator that runs on has said last.
+bool IsWithoutRows(const Observed& observed, const ObservedPod& pod) {
+  const v1::JobWindow* window = CurrentWindow(observed);
+  const ObservedPod* host = CoordinatorPod(observed);
+  if (window == nullptr || host == nullptr || host == &pod || !IsAlive(*host)) return false;
+  return !IsMember(*window, pod.index) && !IsDeclaredLost(observed, pod);
+}
+
 }  // namespace
 
 bool EndedLongAgo(const ObservedPod& pod, Duration grace, Now now) {
@@ -112,6 +120,10 @@ bool EndedLongAgo(const ObservedPod& pod, Duration grace, Now now) {
 
 bool ServersView::HasEndedBadly(const ObservedPod& pod) const {
   return HasFailed(pod) || (!begun && HasSucceeded(pod)) || std::ranges::find(ended_early, &pod) != ended_early.end();
+}
+
+bool ServersView::IsSurvivable(const ObservedPod& pod) const {
+  return survivable || std::ranges::find(without_rows, &pod) != without_rows.end();
 }
 
 bool NameInUse(const Observed& observed, const std::string& name) {
@@ -165,12 +177,13 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
     }
     if (pod.index >= view.count) continue;
     if (end == End::kTooEarly) view.ended_early.push_back(&pod);
+    if (view.elastic && IsWithoutRows(observed, pod)) view.without_rows.push_back(&pod);
     view.by_index[static_cast<size_t>(pod.index)] = &pod;
     if (IsBeingDeleted(pod)) continue;
     if (view.HasEndedBadly(pod) && !pod.failure_number &&
         MeaningOf(observed, pod).action != api::FailureAction::kIgnore)
       ++view.failures;
-    if (view.HasEndedBadly(pod) && view.survivable) continue;
+    if (view.HasEndedBadly(pod) && view.IsSurvivable(pod)) continue;
     ++view.existing;
     if (HasStarted(pod)) ++view.started;
     if (pod.ready) ++view.ready;

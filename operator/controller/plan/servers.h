@@ -40,6 +40,9 @@ struct ServersView {
   int32_t finished = 0;  // ended by themselves with 0, and no process has said that the job continues without them
   // With 0, although the coordinator continues and has not released them.
   std::vector<const ObservedPod*> ended_early;
+  // Without rows: the coordinator's last word names them neither members nor lost. One that has joined
+  // since is judged by the coordinator, which ends the job if rows are lost.
+  std::vector<const ObservedPod*> without_rows;
   int32_t marked_failures = 0;  // so far, as the status and marked pods say
   int32_t failures = 0;         // those included that are not marked yet
   // All servers were seen running at the same time once: from then on they hold state (status.coordinator says so).
@@ -56,6 +59,8 @@ struct ServersView {
   // A server ends with 0 when the job is finished or its rows have moved away; neither can be of a job that has not
   // begun. For one that continues its coordinator says it.
   bool HasEndedBadly(const ObservedPod& pod) const;
+  // The job can do without this server.
+  bool IsSurvivable(const ObservedPod& pod) const;
 };
 
 ServersView ViewServers(const Observed& observed, const PlanOptions& options, Now now);

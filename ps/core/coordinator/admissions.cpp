@@ -16,8 +16,12 @@ Status NoLongerMember() {
 }  // namespace
 
 void Admissions::Refuse(ConnectionId from, Status why, CoordinatorOutputs& out) {
+  TurnAway(from, JoinRefused{.status = std::move(why)}, out);
+}
+
+void Admissions::TurnAway(ConnectionId from, Message answer, CoordinatorOutputs& out) {
   refused_.emplace(from, job_.now());  // asking again does not prolong it
-  out.send.push_back({.to = from, .message = JoinRefused{.status = std::move(why)}});
+  out.send.push_back({.to = from, .message = std::move(answer)});
 }
 
 std::vector<ConnectionId> Admissions::ExpireRefused() {
@@ -42,6 +46,12 @@ void Admissions::OnJoin(ConnectionId from, const Join& join, CoordinatorOutputs&
   }
   if (job_.phase().failed()) return Refuse(from, job_.phase().failure(), out);
   if (MemberState* node = members.FindProcess(join.incarnation)) return OnReturn(*node, from, join, out);
+  // There is nothing left to do for it, which is no error of its own.
+  const bool asks_for_work_left_open = join.node != NodeId() && join.role == Role::kWorker;
+  if (job_.phase().finished() && !asks_for_work_left_open && job_.CheckJob(join).ok()) {
+    out.events.push_back("join refused: the job is finished: " + goals_.reason());
+    return TurnAway(from, Finished{}, out);
+  }
   if (join.node != NodeId()) return OnUnknownMember(from, join, out);
   if (const Status status = Check(join); !status.ok()) {
     out.events.push_back("join refused: " + std::string(status.message()));
@@ -82,9 +92,6 @@ void Admissions::OnUnknownMember(ConnectionId from, const Join& join, Coordinato
 
 Status Admissions::Check(const Join& join) const {
   if (Status status = job_.CheckJob(join); !status.ok()) return status;
-  if (job_.phase().finished()) {
-    return Error(StatusCode::kFailedPrecondition, "the job is finished: " + goals_.reason());
-  }
   if (job_.members().size() >= kMembersMax) {
     return Error(StatusCode::kResourceExhausted,
                  "the job has " + std::to_string(kMembersMax) + " members, more are not allowed; scale it down");

@@ -55,6 +55,8 @@ class Admissions {
 
  private:
   void Refuse(ConnectionId from, Status why, CoordinatorOutputs& out);
+  // The process is to end by this answer.
+  void TurnAway(ConnectionId from, Message answer, CoordinatorOutputs& out);
   void OnReturn(MemberState& node, ConnectionId from, const Join& join, CoordinatorOutputs& out);
   void OnUnknownMember(ConnectionId from, const Join& join, CoordinatorOutputs& out);
   Status Check(const Join& join) const;

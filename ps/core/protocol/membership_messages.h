@@ -203,7 +203,8 @@ struct GoalReached {
 };
 ATTUNE_FIELDS(GoalReached, FIELD(reason, AtMost(kStatusBytesMax)));
 
-// coordinator -> servers: the goal is reached and the last worker has left.
+// coordinator -> servers: the goal is reached and the last worker has left. To any process that joins then: there is
+// nothing left to do for it.
 struct Finished {
   bool operator==(const Finished&) const = default;
 };

@@ -155,7 +155,7 @@ inline constexpr auto kMessageRights = [] {
       From<Done>(kNone, kOrders),
       From<Refused>(kNone, kOrders),
       From<GoalReached>(kOrders, kOrders),
-      From<Finished>(kOrders, kNone),
+      From<Finished>(kOrders, kOrders),
       From<SessionLost>(kOrders, kOrders),
   });
 }();

@@ -28,6 +28,10 @@ class WorkerEnding {
   // What a message says that ends the session.
   static Status ErrorOf(JoinRefused&& message) { return Annotate(message.status, "joining the job"); }
   static Status ErrorOf(SessionLost&& message) { return std::move(message.status); }
+  // It came too late.
+  static Status ErrorOf(const Finished&) {
+    return Error(StatusCode::kOutOfRange, "joining the job: it is finished, and nothing is left to do");
+  }
 
   // Why a call is refused; OK: calls are taken.
   Status Refusal() const {

@@ -43,6 +43,12 @@ void LeaveMark::Erase() const {
   }
 }
 
+void NoteCameTooLate() {
+  const std::string file = Environment::OfProcess().Optional(contract::kEnvTerminationLog);
+  if (file.empty() || Append(file, Line(contract::kCameTooLate))) return;
+  log::Warn("cannot write the termination message; this process may look as if it had failed", {{"file", file}});
+}
+
 void NoteJobFinished(const JobEnd& end) {
   const std::string file = Environment::OfProcess().Optional(contract::kEnvTerminationLog);
   std::string text = Line(contract::kJobFinished);

@@ -2,7 +2,8 @@
 // that the job is finished, whether there was a data set for the closing work, and whether rows of the model were lost.
 // Of a worker's: that its session has left the job in order. A program that fails after that has left something undone
 // which no other process sees; one that fails before it is lost to the coordinator, which waits for another
-// (docs/decisions/0037).
+// (docs/decisions/0037). One that came when the job was finished says that, too: whatever its program makes of it, it
+// is no failure.
 //
 // It is a line of the container's termination message. A process without one (started by hand) leaves nothing behind,
 // and a file that cannot be written is no reason to stay in the job.
@@ -35,5 +36,7 @@ struct JobEnd {
 };
 // Of the coordinator's process, by its environment.
 void NoteJobFinished(const JobEnd& end);
+// Of the process of a worker that was to join a job that was finished.
+void NoteCameTooLate();
 
 }  // namespace attune::ps

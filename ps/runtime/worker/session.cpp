@@ -65,6 +65,7 @@ class WorkerSession final : public Session {
     const auto joined = runtime_->Submit(JoinCall{}, options_.connect_timeout);
     joined->Wait();
     if (!joined->status.ok()) {
+      if (joined->status.code() == StatusCode::kOutOfRange) NoteCameTooLate();
       const Status why = runtime_->coordinator_error();
       std::string text = "job '" + options_.job + "': " + std::string(attune::Message(joined->status));
       if (!why.ok()) text += " (" + std::string(attune::Message(why)) + ")";

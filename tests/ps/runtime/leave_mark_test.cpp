@@ -56,6 +56,13 @@ TEST_F(LeaveMarkTest, TheCoordinatorsProcessSaysHowTheJobHasFinished) {
             line(contract::kJobFinished) + line(contract::kClosingWorkDone) + line(contract::kModelLostRows));
 }
 
+TEST_F(LeaveMarkTest, AWorkerSaysThatItCameWhenTheJobWasFinished) {
+  ::setenv(contract::kEnvTerminationLog, file_.c_str(), 1);
+  NoteCameTooLate();
+  ::unsetenv(contract::kEnvTerminationLog);
+  EXPECT_EQ(Content(), "\n" + std::string(contract::kCameTooLate) + "\n");
+}
+
 TEST_F(LeaveMarkTest, AProcessWithoutATerminationMessageLeavesNothingBehind) {
   LeaveMark("").Write();
   LeaveMark("").Erase();

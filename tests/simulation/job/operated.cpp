@@ -127,7 +127,8 @@ void OperatedSimulation::OnServerEnded(size_t server) {
 void OperatedSimulation::OnWorkerEnded(const Worker& worker, bool /*failed*/) {
   const bool left = worker.fate == Fate::kLeft;
   const int code = left && !worker.gave_up ? 0 : left || worker.fate == Fate::kLost ? kCannotGoOn : kKilled;
-  platform_->OnEnd(worker.process, false, code, left ? contract::kLeftInOrder : "");
+  const bool late = worker.core->status().code() == StatusCode::kOutOfRange;
+  platform_->OnEnd(worker.process, false, code, left ? contract::kLeftInOrder : late ? contract::kCameTooLate : "");
 }
 
 // A job that has not trained yet may start over with this one; otherwise it must not.

@@ -196,10 +196,9 @@ void JobSimulation::StepServer(size_t index, ServerInput input) {
 
 bool JobSimulation::MayBeLost(size_t index) const {
   const Server& server = *servers_[index];
-  // One that was started too late is refused, and ends as it should.
-  const bool too_late = finished_ && server.core->node() == NodeId();
-  // So does one that was released under a coordinator before, and has missed the word: the next one knows it not.
-  return server.taken_for_dead || server.may_be_given_up || too_late || server.released;
+  // One that was released under a coordinator before, and has missed the word, ends as it should: the next one knows it
+  // not.
+  return server.taken_for_dead || server.may_be_given_up || server.released;
 }
 
 void JobSimulation::StepWorker(size_t index, WorkerInput input) {

@@ -55,13 +55,13 @@ bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
 // Why the job cannot continue without this server; nullopt when it can.
 std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
                                     const ObservedPod* pod) {
-  if (!servers.survivable && servers.goal_reached) {
+  const bool survivable = pod == nullptr ? servers.survivable : servers.IsSurvivable(*pod);
+  if (!survivable && servers.goal_reached) {
     return "the goal was reached, but the closing work was not done, and its rows were kept nowhere else: the model is "
            "not saved. " +
            std::string(kHowToSurvive);
   }
-  if (!servers.survivable)
-    return "its rows were kept nowhere else, so training cannot continue. " + std::string(kHowToSurvive);
+  if (!survivable) return "its rows were kept nowhere else, so training cannot continue. " + std::string(kHowToSurvive);
   if (!servers.begun) return std::nullopt;
   if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
     return "it ran the job's coordinator, and no other server can take over." + HowToResume(observed);
@@ -76,7 +76,7 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
   if (IsBeingDeleted(pod)) return std::nullopt;
   if (!badly && (coordinator_tells || !EndedTooEarly(pod, options, now))) return std::nullopt;
   const std::string end = pod.name + " " + DescribeEnd(observed, pod);
-  if (badly && servers.survivable) {
+  if (badly && servers.IsSurvivable(pod)) {
     const auto why = WhyFatal(observed, servers, pod.name, &pod);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {

@@ -253,7 +253,8 @@ struct ThreadOffer {
 class Session {
  public:
   // Joins the job: coordinator, then every server. Retries within connect_timeout while they start; a wrong job id or
-  // protocol version fails at once.
+  // protocol version fails at once. OutOfRange: the job is finished, and nothing is left to do; the process notes that
+  // for who judges its end, so any exit code will do.
   static StatusOr<std::unique_ptr<Session>> Connect(const SessionOptions& options);
   // Leaves cleanly: waits (within call_timeout) for open pushes, hands back leases.
   virtual ~Session() = default;

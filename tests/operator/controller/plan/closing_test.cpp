@@ -534,6 +534,21 @@ TEST(ClosingTest, AWorkerThatIsScaledAwayIsWaitedForWhenTheCoordinatorIsLost) {
   EXPECT_FALSE(api::IsTrue(story.cluster.status(), api::kSucceeded)) << "it may be saving the model";
 }
 
+TEST(ClosingTest, AWorkerThatCameTooLateHasNotFailedWhateverItsProgramReturns) {
+  Story story(/*backoff_limit=*/0);
+  story.WhileTheOperatorIsAway([&] {
+    story.cluster.ExitAfterWriting("a-worker-0", 1, contract::kCameTooLate);
+    story.cluster.ExitAfterLeaving("a-worker-1", 0);
+  });
+  story.Pass(seconds(5));
+  EXPECT_EQ(story.cluster.Condition(api::kFailed), "absent");
+  EXPECT_EQ(story.cluster.status().workers.failed, 0);
+  story.cluster.ExitAfterWriting("a-server-0", 0, contract::kJobFinished);
+  story.cluster.Exit("a-server-1", 0);
+  story.Pass(seconds(90));
+  EXPECT_THAT(Ending(story.cluster), StartsWith("Succeeded True/"));
+}
+
 TEST(ClosingTest, AFailureNamesTheLastCheckpoint) {
   Story story(/*backoff_limit=*/0);
   story.cluster.job().status.checkpoint.emplace().directory = "/shared/c";

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "proto/pod_number.h"
 #include "tests/operator/controller/plan/running_job.h"
 
 namespace attune::controller::server_changes_test {
@@ -252,6 +253,55 @@ TEST(ServerLoss, WithoutBackupsOrCheckpointEndsTheJobAndNamesTheRemedy) {
   EXPECT_THAT(cluster.Condition(api::kFailed),
               StartsWith("True/ServerLost: a-server-1 (on node node-1) is being deleted"));
   EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("spec.servers.backups: 1"));
+}
+
+TEST(ServerLoss, OneThatHasNotJoinedHadNoRowsAndIsReplaced) {
+  struct Case {
+    const char* story;
+    void (*happens)(FakeCluster&);
+    bool ends_the_job;
+  };
+  const Case cases[] = {
+      {"it ended before the coordinator named it", [](FakeCluster& cluster) { cluster.Exit("a-server-1", 1); }, false},
+      {"it is deleted before that", [](FakeCluster& cluster) { cluster.DeleteFromOutside("a-server-1"); }, false},
+      {"its rows had moved away again",
+       [](FakeCluster& cluster) {
+         Say(cluster, {kServing, kDrained});
+         cluster.Exit("a-server-1", 1);
+       },
+       false},
+      {"it had joined",
+       [](FakeCluster& cluster) {
+         Say(cluster, {kServing, kJoining});
+         cluster.Exit("a-server-1", 1);
+       },
+       true},
+      {"it had joined and is declared lost",
+       [](FakeCluster& cluster) {
+         const std::string uid = cluster.pod("a-server-1")["metadata"]["uid"];
+         cluster.sample.job->add_lost_pods(contract::PodNumber(uid));
+         cluster.Exit("a-server-1", 1);
+       },
+       true}};
+  for (const Case& test : cases) {
+    SCOPED_TRACE(test.story);
+    FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+    cluster.ListenForLong();
+    Scale(cluster, 2);
+    cluster.Settle();
+    cluster.StartAll();
+    cluster.Settle();
+    const std::string uid = cluster.pod("a-server-1")["metadata"]["uid"];
+    test.happens(cluster);
+    cluster.Settle();
+    EXPECT_EQ(api::IsTrue(cluster.status(), api::kFailed), test.ends_the_job) << cluster.Condition(api::kFailed);
+    if (test.ends_the_job) continue;
+    cluster.ConfirmDeletions();
+    cluster.Advance(cluster.options.gone_timeout + seconds(60));
+    cluster.Settle();
+    ASSERT_TRUE(cluster.Has("a-server-1"));
+    EXPECT_NE(cluster.pod("a-server-1")["metadata"]["uid"], uid) << "another one follows";
+  }
 }
 
 TEST(ServerLoss, ACheckpointIsEnoughToGoOn) {

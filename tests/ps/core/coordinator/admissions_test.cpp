@@ -71,12 +71,32 @@ TEST_F(AdmissionsTest, WhatDoesNotBelongHereIsRefused) {
   EXPECT_EQ(job_.members().size(), 3U);
 }
 
-TEST_F(AdmissionsTest, AJobThatHasEndedTakesNone) {
+TEST_F(AdmissionsTest, WhoJoinsAFinishedJobHearsThatNothingIsLeftToDo) {
+  Join former = JoinOf(Role::kServer, 1);
+  former.node = NodeId(77);
+  former.incarnation = NewIncarnation(99, 1);
   job_.phase().Finish();
-  admissions_.OnJoin(kNew, JoinOf(Role::kWorker, 1), out_);
+  for (const Join& join : {JoinOf(Role::kServer, 2), JoinOf(Role::kWorker, 1), former}) {
+    out_.Clear();
+    admissions_.OnJoin(kNew, join, out_);
+    EXPECT_NE(Sent<Finished>(kNew), nullptr) << "of role " << static_cast<int>(join.role);
+    EXPECT_EQ(Sent<JoinRefused>(kNew), nullptr) << "it would take that for a failure";
+  }
+  EXPECT_EQ(job_.members().size(), 3U);
+  EXPECT_TRUE(admissions_.HasRefused(kNew));
+}
+
+TEST_F(AdmissionsTest, AFinishedJobSaysSoToItsOwnProcessesOnly) {
+  job_.phase().Finish();
+  Join other_job = JoinOf(Role::kServer, 2);
+  other_job.job_uid = "other";
+  admissions_.OnJoin(kNew, other_job, out_);
   EXPECT_EQ(Refusal().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Sent<Finished>(kNew), nullptr);
+}
+
+TEST_F(AdmissionsTest, AJobThatHasFailedTakesNone) {
   job_.phase().Fail(Error(StatusCode::kDataLoss, "rows are lost"));
-  out_.Clear();
   admissions_.OnJoin(kNew, JoinOf(Role::kWorker, 1), out_);
   EXPECT_EQ(Refusal().code(), StatusCode::kDataLoss);
 }

@@ -33,6 +33,7 @@ TEST(WorkerEndingTest, ARefusalToJoinSaysWhatWasRefused) {
   const Status status = Error(StatusCode::kFailedPrecondition, "no such job");
   EXPECT_EQ(attune::Message(WorkerEnding::ErrorOf(JoinRefused{status})).substr(0, 15), "joining the job");
   EXPECT_EQ(WorkerEnding::ErrorOf(SessionLost{status}), status);
+  EXPECT_EQ(WorkerEnding::ErrorOf(Finished{}).code(), StatusCode::kOutOfRange) << "nothing is left to do";
 }
 
 }  // namespace
