@@ -18,6 +18,10 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_worker_step_seconds", kGauge,
      "Percentiles of the time of a step over the last window; 100 is the longest."},
     {"attune_worker_compute_seconds", kGauge, "Percentiles of a step's time without waiting for rows."},
+    {"attune_worker_pull_seconds", kGauge,
+     "Percentiles of the time from a pull that was not answered at once to its last row, over the last window."},
+    {"attune_worker_push_seconds", kGauge,
+     "Percentiles of the time from a push to other processes to its acknowledgment, over the last window."},
     {"attune_worker_pull_wait_seconds_total", kCounter, "Time spent waiting for pulled rows."},
     {"attune_worker_push_wait_seconds_total", kCounter, "Time spent waiting for room to push."},
     {"attune_worker_pace_wait_seconds_total", kCounter, "Time spent between steps, until the pace allowed the next."},
@@ -49,6 +53,8 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_server_duplicate_pushes_total", kCounter,
      "Pushes that had been applied already and were only acknowledged."},
     {"attune_server_connections", kGauge, "Connections of workers."},
+    {"attune_server_parked_pulls", kGauge, "Pulls that wait for a row or a push that is on its way to the server."},
+    {"attune_server_waiting_bytes", kGauge, "Bytes for other processes that are not sent yet, or not confirmed."},
     {"attune_server_received_bytes_total", kCounter, "Bytes received from workers."},
     {"attune_server_sent_bytes_total", kCounter, "Bytes sent to workers."},
     {"attune_job_epoch", kGauge, "Current epoch of the job, from 0; reported by the coordinator's pod only."},
@@ -71,6 +77,9 @@ constexpr auto kTable = std::to_array<MetricInfo>({
     {"attune_process_throttled_ratio", kGauge, "Part of the last window that the CPU limit held the processes up."},
     {"attune_process_memory_bytes", kGauge, "Resident memory of the training process and its descendants."},
     {"attune_process_memory_limit_bytes", kGauge, "Memory limit; absent when there is none."},
+    {"attune_pod_received_bytes_total", kCounter,
+     "Bytes that came by the pod's network, loopback left out; without a cluster, by the machine's."},
+    {"attune_pod_sent_bytes_total", kCounter, "Bytes that left by it."},
     {"attune_sidecar_process_connected", kGauge, "1 while the training process is connected."},
     {"attune_sidecar_stream_connected", kGauge, "1 while the stream to the operator is open and accepted."},
     {"attune_sidecar_sent_reports_total", kCounter, "Reports sent to the operator."},
@@ -119,6 +128,8 @@ void AddWorker(std::vector<MetricValue>& values, const v1::WindowReport& last, c
   }
   AddQuantiles(values, "attune_worker_step_seconds", worker.step_seconds());
   AddQuantiles(values, "attune_worker_compute_seconds", worker.compute_seconds());
+  AddQuantiles(values, "attune_worker_pull_seconds", worker.pull_seconds());
+  AddQuantiles(values, "attune_worker_push_seconds", worker.push_seconds());
   values.push_back({"attune_worker_pull_wait_seconds_total", sums.pull_wait_seconds()});
   values.push_back({"attune_worker_push_wait_seconds_total", sums.push_wait_seconds()});
   values.push_back({"attune_worker_pace_wait_seconds_total", sums.pace_wait_seconds()});
@@ -144,6 +155,8 @@ void AddServer(std::vector<MetricValue>& values, const v1::ServerWindow& server,
   values.push_back({"attune_server_pushed_keys_total", Number(sums.pushed_keys())});
   values.push_back({"attune_server_duplicate_pushes_total", Number(sums.duplicate_pushes())});
   values.push_back({"attune_server_connections", Number(server.connections())});
+  values.push_back({"attune_server_parked_pulls", Number(server.parked_pulls())});
+  values.push_back({"attune_server_waiting_bytes", Number(server.waiting_bytes())});
   values.push_back({"attune_server_received_bytes_total", Number(sums.bytes_received())});
   values.push_back({"attune_server_sent_bytes_total", Number(sums.bytes_sent())});
 }
@@ -192,6 +205,8 @@ void Metrics::Observe(const v1::WindowReport& window, const std::optional<v1::Pr
   last_usage_ = usage;
   cpu_seconds_ += usage->cpu_seconds();
   throttled_seconds_ += usage->throttled_seconds();
+  network_received_ += usage->network_received_bytes();
+  network_sent_ += usage->network_sent_bytes();
 }
 
 void Metrics::ObserveWorker(const v1::WorkerWindow& window) {
@@ -247,6 +262,8 @@ std::vector<MetricValue> Metrics::Values(const RelayCounters& relay) const {
     if (last_usage_->memory_limit_bytes() > 0) {
       values.push_back({"attune_process_memory_limit_bytes", Number(last_usage_->memory_limit_bytes())});
     }
+    values.push_back({"attune_pod_received_bytes_total", Number(network_received_)});
+    values.push_back({"attune_pod_sent_bytes_total", Number(network_sent_)});
   }
   values.push_back({"attune_sidecar_process_connected", relay.process_connected ? 1.0 : 0.0});
   values.push_back({"attune_sidecar_stream_connected", relay.stream_connected ? 1.0 : 0.0});

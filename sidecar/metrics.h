@@ -59,6 +59,7 @@ class Metrics {
   v1::ServerWindow server_sums_;
   double cpu_seconds_ = 0;
   double throttled_seconds_ = 0;
+  uint64_t network_received_ = 0, network_sent_ = 0;  // bytes
 };
 
 }  // namespace attune::sidecar

@@ -66,4 +66,25 @@ std::optional<TreeUsage> SumTree(int root, const std::vector<ProcessStat>& proce
   return sum;
 }
 
+// "  eth0: 1234 10 0 0 0 0 0 0 5678 11 0 0 0 0 0 0": bytes received are the first number, bytes sent the ninth.
+std::optional<NetworkTotals> ParseNetworkTotals(std::string_view text) {
+  NetworkTotals totals;
+  bool has_interface = false;
+  for (const std::string_view line : SplitText(text, "\n")) {
+    const size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;  // the two lines of headings
+    const std::vector<std::string_view> names = SplitText(line.substr(0, colon), " ");
+    const std::vector<std::string_view> fields = SplitText(line.substr(colon + 1), " ");
+    if (names.size() != 1 || fields.size() < 9) return std::nullopt;
+    const auto received = ParseInteger<uint64_t>(fields[0]);
+    const auto sent = ParseInteger<uint64_t>(fields[8]);
+    if (!received || !sent) return std::nullopt;
+    has_interface = true;
+    if (names[0] == "lo") continue;
+    totals.received_bytes += *received;
+    totals.sent_bytes += *sent;
+  }
+  return has_interface ? std::optional(totals) : std::nullopt;
+}
+
 }  // namespace attune::sidecar

@@ -1,4 +1,4 @@
-// CPU and memory of a process and its descendants, out of the text of /proc files; control groups are in
+// CPU, memory and network of a process and its descendants, out of the text of /proc files; control groups are in
 // base/os/cgroup.h. Pure functions over text; usage_meter.h reads the files. Format: proc(5). Text that does not have
 // the expected form gives nullopt: usage is then not reported, never guessed.
 #pragma once
@@ -29,5 +29,14 @@ struct TreeUsage {
 // Sum over `root` and everything below it among `processes`; nullopt when `root` is not there. A parent whose child has
 // just ended has taken over its ticks, so the sum does not fall.
 std::optional<TreeUsage> SumTree(int root, const std::vector<ProcessStat>& processes);
+
+// /proc/<pid>/net/dev
+
+struct NetworkTotals {
+  uint64_t received_bytes = 0;
+  uint64_t sent_bytes = 0;
+};
+// The sum over all interfaces but loopback, since each of them exists.
+std::optional<NetworkTotals> ParseNetworkTotals(std::string_view text);
 
 }  // namespace attune::sidecar

@@ -61,6 +61,15 @@ std::vector<ProcessStat> ReadAllProcesses(const fs::path& proc) {
   return processes;
 }
 
+void SetNetwork(const std::optional<NetworkTotals>& before, const std::optional<NetworkTotals>& after,
+                v1::ProcessUsage& usage) {
+  if (!before || !after) return;
+  // An interface that has gone takes its count along.
+  const auto since = [](uint64_t then, uint64_t now) { return now >= then ? now - then : 0; };
+  usage.set_network_received_bytes(since(before->received_bytes, after->received_bytes));
+  usage.set_network_sent_bytes(since(before->sent_bytes, after->sent_bytes));
+}
+
 }  // namespace
 
 v1::ProcessUsage UsageBetween(const UsageReading& before, const UsageReading& after, double seconds) {
@@ -69,6 +78,7 @@ v1::ProcessUsage UsageBetween(const UsageReading& before, const UsageReading& af
     usage.set_cpu_seconds(std::max(0.0, after.cpu_seconds - before.cpu_seconds));
     usage.set_throttled_seconds(std::max(0.0, after.limits.throttled_seconds - before.limits.throttled_seconds));
     usage.set_window_seconds(seconds);
+    SetNetwork(before.network, after.network, usage);
   }
   usage.set_memory_bytes(after.memory_bytes);
   usage.set_memory_limit_bytes(after.limits.memory_bytes);
@@ -109,6 +119,7 @@ std::optional<UsageReading> UsageMeter::ReadTree() const {
   return UsageReading{.cpu_seconds = static_cast<double>(tree->cpu_ticks) / ticks_per_second,
                       .memory_bytes = tree->resident_pages * page_bytes,
                       .limits = ReadCgroupLimits(mount, ReadCgroupPaths(own / "cgroup")),
+                      .network = ParseNetworkTotals(Text(own / "net" / "dev")),
                       .identity = top->start_ticks + 1};
 }
 
@@ -118,6 +129,7 @@ std::optional<UsageReading> UsageMeter::ReadPodCgroup() const {
   return UsageReading{.cpu_seconds = pod->usage.cpu_seconds,
                       .memory_bytes = pod->usage.memory_bytes,
                       .limits = pod->limits,
+                      .network = ParseNetworkTotals(Text(options_.proc / "self" / "net" / "dev")),
                       .identity = 1};
 }
 

@@ -17,7 +17,8 @@ struct UsageReading {
   double cpu_seconds = 0;
   uint64_t memory_bytes = 0;
   CgroupLimits limits;
-  uint64_t identity = 0;  // readings of different processes are not subtracted from one another
+  std::optional<NetworkTotals> network;  // none: it could not be read
+  uint64_t identity = 0;                 // readings of different processes are not subtracted from one another
 };
 
 // Pure: what was used between two readings, `seconds` apart.

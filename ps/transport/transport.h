@@ -48,6 +48,7 @@ class Transport {
   struct Counters {
     uint64_t bytes_sent = 0;
     uint64_t bytes_received = 0;
+    uint64_t bytes_waiting = 0;  // not sent yet, or sent and not confirmed; what shared memory holds is not counted
     uint32_t connections = 0;
   };
 

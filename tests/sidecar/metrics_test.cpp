@@ -23,6 +23,8 @@ v1::WindowReport FullWindow() {
   worker.mutable_step_seconds()->set_p50(0.1);
   worker.mutable_step_seconds()->set_count(10);
   worker.mutable_compute_seconds()->set_count(10);
+  worker.mutable_pull_seconds()->set_count(10);
+  worker.mutable_push_seconds()->set_count(10);
   worker.set_loss_mean(2.5);
   worker.set_loss_count(10);
   worker.set_staleness_count(10);
@@ -51,6 +53,8 @@ v1::ProcessUsage FullUsage() {
   usage.set_cpu_limit_cores(2);
   usage.set_memory_bytes(1000);
   usage.set_memory_limit_bytes(2000);
+  usage.set_network_received_bytes(300);
+  usage.set_network_sent_bytes(400);
   return usage;
 }
 

@@ -46,8 +46,10 @@ TEST_F(UsageMeterTest, MeasuresTheProcessAndItsDescendantsBetweenTwoWindows) {
   Put("cgroup/memory/pod/memory.stat", "hierarchical_memory_limit 1048576\n");
   Put("cgroup/cpu/pod/cpu.cfs_quota_us", "200000\n");
   Put("cgroup/cpu/pod/cpu.cfs_period_us", "100000\n");
+  Put("proc/10/net/dev", "eth0: 100 1 0 0 0 0 0 0 1000 1 0 0 0 0 0 0\n");
   UsageMeter meter = Meter();
   meter.Watch(10, MonotonicTime(seconds(1)));
+  Put("proc/10/net/dev", "eth0: 150 1 0 0 0 0 0 0 1007 1 0 0 0 0 0 0\n");
   Put("proc/11/stat", Stat(11, 10, 200 + static_cast<int>(ticks_), 7));
   const auto usage = meter.Measure(MonotonicTime(seconds(3)));
   ASSERT_TRUE(usage);
@@ -56,6 +58,30 @@ TEST_F(UsageMeterTest, MeasuresTheProcessAndItsDescendantsBetweenTwoWindows) {
   EXPECT_EQ(usage->memory_bytes(), 57 * page_);
   EXPECT_EQ(usage->memory_limit_bytes(), 1048576u);
   EXPECT_DOUBLE_EQ(usage->cpu_limit_cores(), 2);
+  EXPECT_EQ(usage->network_received_bytes(), 50u);
+  EXPECT_EQ(usage->network_sent_bytes(), 7u);
+}
+
+TEST_F(UsageMeterTest, NetworkThatCouldNotBeReadOnceIsNoTraffic) {
+  Put("proc/10/stat", Stat(10, 1, 0, 1));
+  UsageMeter meter = Meter();
+  meter.Watch(10, MonotonicTime{});
+  Put("proc/10/net/dev", "eth0: 100 1 0 0 0 0 0 0 1000 1 0 0 0 0 0 0\n");
+  const auto usage = meter.Measure(MonotonicTime(seconds(1)));
+  ASSERT_TRUE(usage);
+  EXPECT_EQ(usage->network_received_bytes(), 0u) << "all since the machine began";
+}
+
+TEST_F(UsageMeterTest, AnInterfaceThatGoesIsNoTraffic) {
+  Put("proc/10/stat", Stat(10, 1, 0, 1));
+  Put("proc/10/net/dev", "eth0: 100 1 0 0 0 0 0 0 1000 1 0 0 0 0 0 0\nnet1: 100 1 0 0 0 0 0 0 5 1 0 0 0 0 0 0\n");
+  UsageMeter meter = Meter();
+  meter.Watch(10, MonotonicTime{});
+  Put("proc/10/net/dev", "net1: 110 1 0 0 0 0 0 0 9 1 0 0 0 0 0 0\n");
+  const auto usage = meter.Measure(MonotonicTime(seconds(1)));
+  ASSERT_TRUE(usage);
+  EXPECT_EQ(usage->network_received_bytes(), 0u);
+  EXPECT_EQ(usage->network_sent_bytes(), 0u);
 }
 
 TEST_F(UsageMeterTest, AResizeIsSeenInTheNextWindow) {

@@ -66,5 +66,30 @@ TEST(TreeTest, ACircleReadWhileNumbersAreReusedEnds) {
   EXPECT_EQ(sum->cpu_ticks, 2u);
 }
 
+// Recorded text, with numbers that touch the colon, as older kernels print them.
+TEST(NetworkTotalsTest, AreOfAllInterfacesButLoopback) {
+  const auto totals = ParseNetworkTotals(
+      "Inter-|   Receive                                                |  Transmit\n"
+      " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier "
+      "compressed\n"
+      "    lo: 1153174554123 145643192    0    0    0     0          0         0 1153174554123 145643192    0    0    "
+      "0   "
+      "  0       0          0\n"
+      "  eth0:      42      10    0    0    0     0          0         0     5678       11    0    0    0     0       "
+      "0    "
+      "      0\n"
+      "  net1:18446744073709551 10 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n");
+  ASSERT_TRUE(totals);
+  EXPECT_EQ(totals->received_bytes, 42u + 18446744073709551u);
+  EXPECT_EQ(totals->sent_bytes, 5679u);
+}
+
+TEST(NetworkTotalsTest, TextOfAnotherFormIsRefused) {
+  for (const char* text :
+       {"", "eth0", "eth0: 1 2 3", "eth0: x 0 0 0 0 0 0 0 1", "eth0: 1 0 0 0 0 0 0 0 y", ": 1 0 0 0 0 0 0 0 1"}) {
+    EXPECT_FALSE(ParseNetworkTotals(text)) << text;
+  }
+}
+
 }  // namespace
 }  // namespace attune::sidecar::usage_test

@@ -194,6 +194,12 @@ std::string OperatorImpl::MetricsText() const {
     }
   }
   values.queue = loop_.queue();
+  for (const JobWatches::Restarts& watch : watches_.WatchRestarts()) {
+    values.watches.push_back({.resource = watch.plural,
+                              .expired = watch.counts.expired,
+                              .failed = watch.counts.failures,
+                              .silent = watch.counts.silences});
+  }
   values.reconcile_errors = loop_.errors();
   values.plans = static_cast<uint64_t>(executor_->plans());
   values.actions = static_cast<uint64_t>(executor_->actions());

@@ -274,6 +274,18 @@ void AppendQueue(const kube::WorkQueueMetrics& queue, std::vector<MetricFamily>&
                            queue.longest_running_seconds));
 }
 
+void AppendWatches(const std::vector<WatchMetrics>& watches, std::vector<MetricFamily>& families) {
+  MetricFamily restarts = Family(MetricType::Counter, "attune_watch_restarts_total",
+                                 "Watches of the API server that began again before their time, by cause.");
+  for (const WatchMetrics& watch : watches) {
+    for (const auto& [cause, count] :
+         {std::pair("expired", watch.expired), std::pair("failed", watch.failed), std::pair("silent", watch.silent)}) {
+      Add(restarts, {{"cause", cause}, {"resource", watch.resource}}, static_cast<double>(count));
+    }
+  }
+  families.push_back(std::move(restarts));
+}
+
 }  // namespace
 
 std::string MetricsPage(const OperatorMetrics& values) {
@@ -283,6 +295,7 @@ std::string MetricsPage(const OperatorMetrics& values) {
   families.push_back(std::move(build));
   AppendJobs(values.jobs, families);
   AppendQueue(values.queue, families);
+  AppendWatches(values.watches, families);
   families.push_back(
       Counter("attune_reconcile_errors_total", "Reconciles that ended with an error.", values.reconcile_errors));
   families.push_back(Counter("attune_plans_total", "Plans made.", values.plans));

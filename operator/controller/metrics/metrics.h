@@ -22,10 +22,17 @@ struct JobMetrics {
   double resizing = 0, resize_deferred = 0, resize_infeasible = 0;
 };
 
+// How often a watch of the API server did not end as it was to end, since this replica leads.
+struct WatchMetrics {
+  std::string resource;                          // "pods"
+  uint64_t expired = 0, failed = 0, silent = 0;  // its version was too old; an error; nothing was heard for too long
+};
+
 struct OperatorMetrics {
   std::string version;
   std::vector<JobMetrics> jobs;
   kube::WorkQueueMetrics queue;
+  std::vector<WatchMetrics> watches;
   uint64_t reconcile_errors = 0, plans = 0, actions = 0, failed_actions = 0;
   uint64_t dropped_reports = 0, implausible_reports = 0;
 };

@@ -237,4 +237,10 @@ std::vector<JobWatches::Turn> JobWatches::Turns(MonotonicTime now) const {
   return turns;
 }
 
+std::vector<JobWatches::Restarts> JobWatches::WatchRestarts() const {
+  std::vector<Restarts> restarts;
+  for (const WatchOfKind& watch : watches_) restarts.push_back({watch.plural, watch.reflector->counts()});
+  return restarts;
+}
+
 }  // namespace attune::controller

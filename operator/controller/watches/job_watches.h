@@ -49,6 +49,12 @@ class JobWatches {
     bool waits = false;   // it is to stand still now
   };
   std::vector<Turn> Turns(MonotonicTime now) const;
+  // Why watches began again, for metrics.
+  struct Restarts {
+    std::string plural;
+    kube::WatcherCounts counts;
+  };
+  std::vector<Restarts> WatchRestarts() const;
 
   kube::WatchCache jobs, pods, services, budgets, nodes;
 

@@ -11,7 +11,7 @@ namespace attune::ps {
 // bucket.
 int DurationHistogram::BucketOf(uint64_t nanoseconds) {
   if (nanoseconds < (1U << kSubBits)) return static_cast<int>(nanoseconds);
-  const int exponent = std::bit_width(nanoseconds) - 1;
+  const int exponent = static_cast<int>(std::bit_width(nanoseconds)) - 1;
   const int group = exponent - kSubBits + 1;
   const auto within = static_cast<int>((nanoseconds >> (exponent - kSubBits)) & ((1U << kSubBits) - 1));
   return std::min((group << kSubBits) + within, kBuckets - 1);
@@ -103,12 +103,16 @@ WorkerWindowSummary WorkerWindowBuilder::Take(MonotonicTime now) {
   summary.duration = now - window_start_;
   summary.step_seconds = step_.Summary();
   summary.compute_seconds = compute_.Summary();
+  summary.pull_seconds = pull_.Summary();
+  summary.push_seconds = push_.Summary();
   summary.loss_mean = loss_.mean();
   summary.loss_variance = loss_.variance();
   summary.loss_count = loss_.count();
   window_start_ = now;
   step_.Clear();
   compute_.Clear();
+  pull_.Clear();
+  push_.Clear();
   loss_ = {};
   return summary;
 }

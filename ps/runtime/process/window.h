@@ -59,6 +59,8 @@ struct WorkerWindowSummary {
   uint64_t samples = 0;
   QuantileSummary step_seconds;
   QuantileSummary compute_seconds;  // step minus the waiting for rows within it
+  QuantileSummary pull_seconds;     // from the call to its end, of those that were not answered at once
+  QuantileSummary push_seconds;
   double pull_wait_seconds = 0;
   double push_wait_seconds = 0;
   double pace_wait_seconds = 0;  // belongs to no step
@@ -77,6 +79,9 @@ class WorkerWindowBuilder {
   void AddPush(uint64_t keys) { current_.pushed_keys += keys; }
   void AddPullWait(Duration waited);
   void AddPushWait(Duration waited);
+  // One that was sent to other processes has ended after so long, whether the program waited or not.
+  void AddPullTime(Duration taken) { pull_.Add(taken); }
+  void AddPushTime(Duration taken) { push_.Add(taken); }
   // Ends a step at `now`; the step began where the one before ended. NaN or infinite loss: no loss reported.
   void EndStep(MonotonicTime now, uint64_t samples, double loss);
   // The pace lets the next step begin at `now`; the time since the last one's end was spent waiting for that.
@@ -92,6 +97,8 @@ class WorkerWindowBuilder {
   Duration waited_in_step_{};
   DurationHistogram step_;
   DurationHistogram compute_;
+  DurationHistogram pull_;
+  DurationHistogram push_;
   WeightedMoments loss_;
   WorkerWindowSummary current_;
 };

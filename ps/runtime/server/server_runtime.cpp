@@ -269,6 +269,7 @@ v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
   {
     const MutexLock lock(mutex_);
     figures.counters = core_->rows().counters();
+    figures.parked_pulls = core_->rows().parked();
     for (const auto& table : core_->rows().tables()) {
       if (table == nullptr) continue;
       figures.rows += table->row_count();

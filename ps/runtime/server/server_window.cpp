@@ -20,6 +20,8 @@ v1::WindowReport ServerWindow::Take(const ServerFigures& now, MonotonicTime at) 
   server.set_pushed_keys(now.counters.pushed_keys - counters_.pushed_keys);
   server.set_duplicate_pushes(now.counters.duplicate_pushes - counters_.duplicate_pushes);
   server.set_connections(now.bytes.connections);
+  server.set_parked_pulls(now.parked_pulls);
+  server.set_waiting_bytes(now.bytes.bytes_waiting);
   server.set_bytes_received(now.bytes.bytes_received - bytes_.bytes_received);
   server.set_bytes_sent(now.bytes.bytes_sent - bytes_.bytes_sent);
   counters_ = now.counters;

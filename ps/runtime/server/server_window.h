@@ -17,6 +17,7 @@ struct ServerFigures {
   ServerCounters counters;
   Transport::Counters bytes;
   uint64_t rows = 0, row_bytes = 0;  // of all tables
+  uint64_t parked_pulls = 0;
   double coordinator_silent_seconds = 0;
   uint64_t map_version = 0;
   bool goal_reached = false;

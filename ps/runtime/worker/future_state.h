@@ -63,9 +63,11 @@ struct Future::State {
   std::span<float> rows;            // of a pull: written to until it is completed
   CallId call;                      // set when it is submitted
 
-  // For telemetry: where the time a program waits here is added; null for calls that are not measured.
+  // For telemetry: where the time a program waits here is added, and that from its begin to its end; null for calls
+  // that are not measured.
   std::shared_ptr<class WaitMeter> meter;
   bool is_pull = false;
+  MonotonicTime begun{};
 };
 
 }  // namespace attune::ps

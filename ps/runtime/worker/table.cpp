@@ -70,6 +70,7 @@ Future Table::PullRemote(std::span<const Key> keys, std::span<float> rows) const
   auto pending = std::make_shared<Future::State>();
   pending->meter = runtime.meter();
   pending->is_pull = true;
+  pending->begun = runtime.time().Now();
   pending->loop = runtime.loop();
   pending->rows = rows;
   // The core copies the keys while it deals them out to servers, within Submit.
@@ -97,15 +98,16 @@ Future Table::PushRemote(std::span<const Key> keys, std::span<const float> gradi
                                    " gradient values for " + std::to_string(keys.size()) + " keys of dim " +
                                    std::to_string(state_->dim) + "; pass keys * dim values"));
   }
-  const MonotonicTime start = runtime.time().Now();
+  const MonotonicTime begun = runtime.time().Now();
   if (Status room = runtime.WaitForRoom(state_->pushes_in_flight_max, state_->call_timeout); !room.ok()) {
     return Future::Ended(std::move(room));
   }
-  const Duration waited = runtime.time().Now() - start;
+  const Duration waited = runtime.time().Now() - begun;
   runtime.meter()->AddPush(keys.size());
   if (waited > std::chrono::microseconds(5)) runtime.meter()->AddWait(false, waited);
   auto pending = std::make_shared<Future::State>();
   pending->meter = runtime.meter();
+  pending->begun = begun;
   pending->loop = runtime.loop();
   PushCall call{
       .call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients, runtime)};

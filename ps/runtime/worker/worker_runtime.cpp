@@ -190,6 +190,7 @@ void WorkerRuntime::Finish(const Pending& state, Completion completion) {
 
 bool WorkerRuntime::Complete(const Pending& state, Status status, CallResult result) {
   if (!status.ok() && !state->rows.empty() && transport_ != nullptr) transport_->Unplace(state->rows);
+  if (status.ok() && state->meter != nullptr) state->meter->AddTime(state->is_pull, time_.Now() - state->begun);
   return state->Complete(std::move(status), result);
 }
 

@@ -35,6 +35,15 @@ class WaitMeter {
       window_.AddPushWait(waited);
     }
   }
+  // See WorkerWindowBuilder::AddPullTime.
+  void AddTime(bool is_pull, Duration taken) {
+    const MutexLock lock(mutex_);
+    if (is_pull) {
+      window_.AddPullTime(taken);
+    } else {
+      window_.AddPushTime(taken);
+    }
+  }
   void EndStep(uint64_t samples, double loss) {
     const MutexLock lock(mutex_);
     window_.EndStep(time_.Now(), samples, loss);

@@ -19,6 +19,8 @@ void Fill(const WorkerWindowSummary& from, v1::WorkerWindow* to) {
   to->set_samples(from.samples);
   Fill(from.step_seconds, to->mutable_step_seconds());
   Fill(from.compute_seconds, to->mutable_compute_seconds());
+  Fill(from.pull_seconds, to->mutable_pull_seconds());
+  Fill(from.push_seconds, to->mutable_push_seconds());
   to->set_pull_wait_seconds(from.pull_wait_seconds);
   to->set_push_wait_seconds(from.push_wait_seconds);
   to->set_pace_wait_seconds(from.pace_wait_seconds);

@@ -89,9 +89,13 @@ void TcpLinks::Stop() {
 }
 
 Transport::Counters TcpLinks::counters() const {
-  uint32_t connections = 0;
-  for (const std::shared_ptr<Peer>& peer : peers_.All()) connections += peer->counters().connected ? 1 : 0;
-  return {host_.bytes_sent, host_.bytes_received, connections};
+  Transport::Counters sum{.bytes_sent = host_.bytes_sent, .bytes_received = host_.bytes_received};
+  for (const std::shared_ptr<Peer>& peer : peers_.All()) {
+    const LinkCounters link = peer->counters();
+    sum.connections += link.connected ? 1 : 0;
+    sum.bytes_waiting += link.bytes_waiting;
+  }
+  return sum;
 }
 
 // --- a link begins and ends

@@ -15,6 +15,8 @@ TEST(ServerWindowTest, CountersAreDifferencesAndTheRestIsAsItIs) {
   figures.bytes.connections = 3;
   figures.rows = 5;
   figures.row_bytes = 500;
+  figures.parked_pulls = 2;
+  figures.bytes.bytes_waiting = 64;
   figures.goal_reached = true;
   v1::WindowReport report = window.Take(figures, kBegin + std::chrono::seconds(2));
   EXPECT_EQ(report.duration_seconds(), 2);
@@ -27,6 +29,8 @@ TEST(ServerWindowTest, CountersAreDifferencesAndTheRestIsAsItIs) {
   EXPECT_EQ(report.server().pulls(), 4U);
   EXPECT_EQ(report.server().bytes_sent(), 1U);
   EXPECT_EQ(report.server().connections(), 3U);
+  EXPECT_EQ(report.server().parked_pulls(), 2U);
+  EXPECT_EQ(report.server().waiting_bytes(), 64U);
   EXPECT_EQ(report.server().rows(), 5U);
   EXPECT_TRUE(report.server().goal_reached());
 }

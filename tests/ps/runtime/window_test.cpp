@@ -88,6 +88,22 @@ TEST(WorkerWindowTest, StepIsComputeAndWaiting) {
   EXPECT_DOUBLE_EQ(summary.compute_seconds.max, 0.1);
 }
 
+TEST(WorkerWindowTest, PullsAndPushesHaveTimesOfTheirOwn) {
+  WorkerWindowBuilder window(kStart);
+  for (int i = 1; i <= 100; ++i) window.AddPullTime(milliseconds(i));
+  window.AddPushTime(milliseconds(5));
+  WorkerWindowSummary summary = window.Take(kStart + milliseconds(1000));
+  EXPECT_EQ(summary.pull_seconds.count, 100U);
+  EXPECT_NEAR(summary.pull_seconds.p50, 0.05, 0.05 / 32);
+  EXPECT_NEAR(summary.pull_seconds.p99, 0.099, 0.099 / 32);
+  EXPECT_EQ(summary.push_seconds.count, 1U);
+  EXPECT_DOUBLE_EQ(summary.push_seconds.max, 0.005);
+  EXPECT_DOUBLE_EQ(summary.pull_wait_seconds, 0) << "the program did not wait for them";
+  summary = window.Take(kStart + milliseconds(2000));
+  EXPECT_EQ(summary.pull_seconds.count, 0U);
+  EXPECT_EQ(summary.push_seconds.count, 0U);
+}
+
 TEST(WorkerWindowTest, NextWindowStartsEmptyButTheOpenStepGoesOn) {
   WorkerWindowBuilder window(kStart);
   window.EndStep(kStart + milliseconds(10), 1, 1.0);

@@ -26,6 +26,18 @@ TEST(WaitMeter, ThreadsAreObeyedFromTheStepThatAsksForThem) {
   EXPECT_EQ(meter.TakeThreads(), 3U);
 }
 
+TEST(WaitMeter, TimesOfPullsAndPushesAreReported) {
+  const ManualTime time;
+  WaitMeter meter(time);
+  meter.AddTime(true, std::chrono::milliseconds(3));
+  meter.AddTime(true, std::chrono::milliseconds(3));
+  meter.AddTime(false, std::chrono::milliseconds(7));
+  const v1::WorkerWindow worker = meter.Take({}).worker();
+  EXPECT_EQ(worker.pull_seconds().count(), 2U);
+  EXPECT_DOUBLE_EQ(worker.pull_seconds().max(), 0.003);
+  EXPECT_DOUBLE_EQ(worker.push_seconds().max(), 0.007);
+}
+
 TEST(WaitMeter, AnOfferOfNothingIsOne) {
   const ManualTime time;
   WaitMeter meter(time);

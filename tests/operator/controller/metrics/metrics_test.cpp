@@ -131,6 +131,11 @@ attune_workqueue_work_seconds_total 1e-07
 # HELP attune_workqueue_longest_running_seconds Longest reconcile in progress.
 # TYPE attune_workqueue_longest_running_seconds gauge
 attune_workqueue_longest_running_seconds 0.25
+# HELP attune_watch_restarts_total Watches of the API server that began again before their time, by cause.
+# TYPE attune_watch_restarts_total counter
+attune_watch_restarts_total{cause="expired",resource="pods"} 1
+attune_watch_restarts_total{cause="failed",resource="pods"} 2
+attune_watch_restarts_total{cause="silent",resource="pods"} 3
 # HELP attune_reconcile_errors_total Reconciles that ended with an error.
 # TYPE attune_reconcile_errors_total counter
 attune_reconcile_errors_total 11
@@ -184,6 +189,7 @@ OperatorMetrics Values() {
        .resize_deferred = 6,
        .resize_infeasible = 7},
       {.name_space = "t\"e\\a\nm", .name = "b", .object = std::make_shared<kube::Json>(kube::Json::object())}};
+  values.watches = {{.resource = "pods", .expired = 1, .failed = 2, .silent = 3}};
   values.queue = {.depth = 4,
                   .delayed = 5,
                   .adds = 12345678,
