@@ -55,9 +55,8 @@ class ServerPlanner {
   }
 
  private:
-  bool ended_by_itself() const {
-    return servers_.finished > 0 || servers_.closed;
-  }  // the closing work is done; nothing is made any more
+  // The closing work is done; nothing is made any more.
+  bool ended_by_itself() const { return servers_.finished > 0 || servers_.closed; }
 
   // Without a coordinator that leads it is unknown which servers the job needs: a new one would look like a lost one,
   // and one whose machine does not answer may have the only rows, or the only vote that lets a coordinator begin.
@@ -89,8 +88,9 @@ class ServerPlanner {
   // Reports to the coordinator that this pod's process has ended for good; true when it need not be waited for. Without
   // proof of that it gets no word, and waits for the process' lease to run out.
   bool ReportGone(const ObservedPod& pod, Duration since) {
-    if (pod.name == coordinator_.pod || !HasStarted(pod) || !IsProvenEnded(pod)) return true;
     if (!servers_.formed) return true;  // its successor takes its place when it joins
+    if (IsProofForTheNext(pod)) return false;
+    if (pod.name == coordinator_.pod || !HasStarted(pod) || !IsProvenEnded(pod)) return true;
     v1::Directive directive;
     directive.mutable_node_gone()->set_role(ToString(pod.role));
     directive.mutable_node_gone()->set_index(static_cast<uint32_t>(pod.index));
@@ -100,6 +100,14 @@ class ServerPlanner {
     if (since >= options_.gone_timeout) return true;
     draft_.Requeue(std::min<Duration>(kLookAgain, options_.gone_timeout - since), "the coordinator's answer");
     return false;
+  }
+
+  // Of a server that may have had the only vote nothing but its pod proves to the next coordinator that it has ended:
+  // without it none could ever begin. Before one leads no other server can take its place.
+  bool IsProofForTheNext(const ObservedPod& pod) {
+    if (!HasStarted(pod) || !NoneLeads()) return false;
+    draft_.Requeue(kLookAgain, "a coordinator that leads");
+    return true;
   }
 
   void PlanFailed(const ObservedPod& pod) {
@@ -253,7 +261,7 @@ class ServerPlanner {
   void PlanLeaving(const ObservedPod& pod) {
     ++changes_.leaving;
     if (IsBeingDeleted(pod)) {
-      PlanGoing(pod);
+      if (!IsProofForTheNext(pod)) PlanGoing(pod);
     } else if (!HasStarted(pod) && pod.node.empty()) {
       Leave(pod, "had not started", std::nullopt);
     } else if (HasSucceeded(pod)) {

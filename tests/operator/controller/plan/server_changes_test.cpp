@@ -393,6 +393,47 @@ TEST(Coordinator, AnotherServerTakesOverWhenItsPodIsLost) {
   EXPECT_THAT(container["env"].dump(), HasSubstr("a-server-1.a.default.svc:7400"));
 }
 
+// The one that ended may have had the only vote, so that nothing but proof of its end lets another coordinator begin.
+TEST(Coordinator, APodThatProvesAnEndStaysUntilACoordinatorLeads) {
+  struct Case {
+    const char* story;
+    void (*happens)(FakeCluster&);
+  };
+  const Case cases[] = {
+      {"the appointed one does not answer", [](FakeCluster& cluster) { cluster.Exit("a-server-0", 137); }},
+      {"no other server can be appointed",
+       [](FakeCluster& cluster) {
+         cluster.Connect("a-server-1", false);
+         cluster.Exit("a-server-0", 137);
+       }},
+      {"it is deleted from outside, and has ended",
+       [](FakeCluster& cluster) {
+         cluster.DeleteFromOutside("a-server-0");
+         cluster.Exit("a-server-0", 143);
+       }},
+      {"it was to leave, and is deleted",
+       [](FakeCluster& cluster) {
+         cluster.Exit("a-server-0", 137);
+         cluster.Settle();
+         Scale(cluster, 1);
+         cluster.DeleteFromOutside("a-server-1");
+         cluster.DeleteFromOutside("a-server-0");
+       }},
+  };
+  for (const Case& test : cases) {
+    SCOPED_TRACE(test.story);
+    FakeCluster cluster = Running(MakeTrainingJob("a").Servers(3).Workers(1).Backups(1));
+    const std::string uid = cluster.pod("a-server-0")["metadata"]["uid"];
+    test.happens(cluster);
+    for (int round = 0; round < 10; ++round) {
+      cluster.Settle();
+      cluster.Advance(cluster.options.gone_timeout);
+    }
+    ASSERT_TRUE(cluster.Has("a-server-0"));
+    EXPECT_EQ(cluster.pod("a-server-0")["metadata"]["uid"], uid);
+  }
+}
+
 // All servers run, and their coordinator has not said that they have joined.
 FakeCluster Formed(JobBuilder job) {
   FakeCluster cluster(job.Build());
