@@ -43,6 +43,13 @@ bool CoordinatorHasSpoken(const Observed& observed) {
   return sample != nullptr && IsAlive(*host) && sample->window.sequence() > 0;
 }
 
+// The job is on record as begun because its coordinator was not heard for long, and that one says that it waits for
+// servers. It waits for as many as it was started with, whatever the spec says by now.
+bool StillForms(const Observed& observed, int32_t count) {
+  return observed.job.status.coordinator_term == 0 && CoordinatorHasSpoken(observed) &&
+         WaitsForServers(observed, count);
+}
+
 // Said by the coordinator now or before, or seen in what servers and workers report. Workers are made once it is on
 // record: where there is one, a job that looks as if it had not begun is old news.
 bool HasBegun(const Observed& observed, int32_t count) {
@@ -153,7 +160,7 @@ ServersView ViewServers(const Observed& observed, const PlanOptions& options, No
   const auto& checkpoint = observed.job.status.checkpoint;
   const int32_t first = FirstCount(observed);
   view.begun = view.formed && HasBegun(observed, first);
-  view.elastic = view.begun && abilities && abilities->elastic_servers;
+  view.elastic = view.begun && abilities && abilities->elastic_servers && !StillForms(observed, first);
   view.wanted = std::max(view.elastic ? observed.job.spec.servers.replicas : first, 0);
   view.count = view.wanted + (view.elastic && NeedsOneMoreServer(observed) ? 1 : 0);
   view.goal_reached = IsGoalReached(observed);

@@ -40,4 +40,15 @@ inline FakeCluster Running(JobBuilder job, const v1::Abilities& abilities = AllA
   return cluster;
 }
 
+inline void Scale(FakeCluster& cluster, int32_t servers) {
+  cluster.job().spec.servers.replicas = servers;
+  ++cluster.job().generation;
+}
+
+inline std::vector<std::string> Servers(const FakeCluster& cluster) {
+  std::vector<std::string> names = cluster.PodNames();
+  std::erase_if(names, [](const std::string& name) { return name.find("server") == std::string::npos; });
+  return names;
+}
+
 }  // namespace attune::controller
