@@ -1,5 +1,5 @@
 // What becomes of a job when the server that runs its coordinator ends, leaves, or has not begun: who runs it next, and
-// what that one is told. Stories over FakeCluster; when another one is appointed although this one runs is
+// what that one hears. Stories over FakeCluster; when another one is appointed although this one runs is
 // coordinator_test.cpp.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
