@@ -52,6 +52,22 @@ def firing():
     return {alert["labels"]["alertname"] for alert in ask("alerts")["alerts"] if alert["state"] == "firing"}
 
 
+def scrape_unless_gone(scrape, pod, port):
+    """What a pod exports; None: it has left. The tuner adds and removes servers all the time: one that has just been made has
+    some time to listen, one that leaves owes no answer."""
+    name, namespace, uid = (pod["metadata"][word] for word in ("name", "namespace", "uid"))
+
+    def look():
+        now = get("pod", name, "-n", namespace)
+        if not now or now["metadata"]["uid"] != uid or "deletionTimestamp" in now["metadata"]:
+            return [None]
+        try:
+            return [scrape(now, port)]
+        except (CheckFailed, KeyError) as failed:  # no address yet, or no one who listens
+            return False, str(failed)[-200:]
+    return wait_until(f"{name} to answer", 30, look)[0]
+
+
 class Prometheus:
     """One for the checks of this file. It reads a copy of the alerts that wait for seconds."""
     def __init__(self, system):
@@ -132,13 +148,8 @@ def register(check, system, namespace, scrape):
         passed = set()
         for pod, port in pods:
             name = pod["metadata"]["name"]
-            try:
-                text = scrape(pod, port)
-            except CheckFailed:
-                # The tuner adds and removes servers all the time. Only a pod that has left since the list owes no answer.
-                now = get("pod", name, "-n", pod["metadata"]["namespace"])
-                if now and now["metadata"]["uid"] == pod["metadata"]["uid"] and "deletionTimestamp" not in now["metadata"]:
-                    raise
+            text = scrape_unless_gone(scrape, pod, port)
+            if text is None:
                 continue
             done = subprocess.run([started[0].promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
             expect(done.returncode == 0, f"{name}: {done.stdout}{done.stderr}")
