@@ -17,7 +17,7 @@ help:  ## list these commands
 	@echo
 	@echo "Settings: PRESET=release|debug|asan|tsan  ARCH=arm64  JOBS=$(JOBS)  EXAMPLE=NAME  TUNE=1  MANIFEST=FILE  ARGS='...'"
 
-run: programs  ## train word vectors on this machine's headers, or EXAMPLE=package-graph|next-character (installs, builds, runs); TUNE=1: watch the tuner
+run: programs  ## train word vectors on this machine's headers, or EXAMPLE=package-graph|next-character|header-words (installs, builds, runs); TUNE=1: watch the tuner
 	$(BUILD)/bin/attune run $(if $(TUNE),--tune auto --limit-cores-per-pod 0.2) $(MANIFEST) $(ARGS)
 
 test: packages  ## every test tier this machine can run: unit, simulation, local, cluster
@@ -46,14 +46,14 @@ build: packages  ## configure and compile everything, tests and benchmarks inclu
 	@$(CONFIGURE)
 	cmake --build --preset $(PRESET) -j$(JOBS)
 
-install: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
+install: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character attune-header-words
 install: programs  ## programs, man pages and the package for worker programs below PREFIX (default /usr/local)
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 debug:  ## build without optimization, with full debug information
 	$(MAKE) build PRESET=debug
 
-images: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
+images: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character attune-header-words
 images: programs  ## container images of operator, sidecar, server and the examples, and what they are made of, in build/images; ARCH=arm64: in build/images/arm64
 	@scripts/install-packages registry
 	ARCH=$(ARCH) docker/build-images build/images$(if $(ARCH),/$(ARCH))
@@ -72,7 +72,7 @@ push load: images
 endif
 
 release:  ## everything that a release consists of, into build/dist: make release VERSION=x.y.z
-release: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character
+release: PROGRAMS += attune-operator attune-word2vec attune-package-graph attune-next-character attune-header-words
 release: programs
 	@scripts/install-packages registry
 	scripts/release "$(VERSION)" build/dist

@@ -28,7 +28,7 @@ std::string Text::Description() const {
 StatusOr<Text> LoadText(const std::vector<std::filesystem::path>& directories) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, examples::ListFiles(directories));
   Text text;
-  examples::ReadTexts(files, [&](const std::string& content) {
+  examples::ReadTexts(files, [&](const std::string&, const std::string& content) {
     ++text.files;
     std::transform(content.begin(), content.end(), std::back_inserter(text.symbols), SymbolOf);
   });

@@ -5,7 +5,6 @@
 #include <numeric>
 #include <tuple>
 
-#include "base/os/file.h"
 #include "examples/support/products.h"
 
 namespace attune::package_graph {
@@ -135,12 +134,6 @@ std::vector<EntityId> Judge::Predict(const Model& model, Side asked, EntityId kn
                     [&](EntityId a, EntityId b) { return scores[a] != scores[b] ? scores[a] > scores[b] : a < b; });
   order.resize(shown);
   return order;
-}
-
-Status WriteNames(const std::filesystem::path& path, const Graph& graph) {
-  std::string text;
-  for (const std::string& name : graph.names) text += name + '\n';
-  return WriteFileAtomically(path, text);
 }
 
 }  // namespace attune::package_graph

@@ -72,7 +72,4 @@ class Judge {
 std::string Report(const Model& model, const Graph& graph, const Judge& judge, const Judgment& judgment,
                    const Judgment& popularity, const std::vector<std::string>& packages);
 
-// The names of the entities by key, a line each, so that an exported table can be read.
-Status WriteNames(const std::filesystem::path& path, const Graph& graph);
-
 }  // namespace attune::package_graph

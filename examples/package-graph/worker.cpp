@@ -14,6 +14,7 @@
 #include "examples/package-graph/complex_model.h"
 #include "examples/package-graph/evaluation.h"
 #include "examples/support/step_trace.h"
+#include "examples/support/text_files.h"
 
 namespace attune::package_graph {
 namespace {
@@ -151,7 +152,7 @@ Status Worker::Evaluate() {
     result.metrics["sampling_total_variation"] = sampling.total_variation;
     result.summary = Report(model, graph_, judge, judgment, popularity, flags_.packages);
     const std::filesystem::path path = std::filesystem::path(session_.model_directory()) / "names.txt";
-    if (Status status = WriteNames(path, graph_); !status.ok()) {
+    if (Status status = examples::WriteLines(path, graph_.names); !status.ok()) {
       return Annotate(status, "saving the names in the model directory");
     }
     result.model_path = path.parent_path().string();

@@ -58,15 +58,24 @@ StatusOr<std::vector<std::string>> ListFiles(const std::vector<fs::path>& direct
   return files;
 }
 
-void ReadTexts(const std::vector<std::string>& files, const std::function<void(const std::string& text)>& take) {
+void ReadTexts(const std::vector<std::string>& files,
+               const std::function<void(const std::string& file, const std::string& text)>& take) {
+  size_t taken = 0;
   std::deque<std::future<StatusOr<std::string>>> ahead;
   for (size_t started = 0; started < files.size() || !ahead.empty(); ahead.pop_front()) {
     for (; ahead.size() < kFilesAhead && started < files.size(); ++started) {
       ahead.push_back(std::async(ReadFile, files[started], kFileBytesMax));
     }
     const StatusOr<std::string> text = ahead.front().get();
-    if (text.ok() && text->find('\0') == std::string::npos) take(*text);
+    const std::string& file = files[taken++];
+    if (text.ok() && text->find('\0') == std::string::npos) take(file, *text);
   }
+}
+
+Status WriteLines(const fs::path& path, const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) text += line + '\n';
+  return WriteFileAtomically(path, text);
 }
 
 }  // namespace attune::examples

@@ -18,8 +18,12 @@ std::vector<std::filesystem::path> DefaultTextDirectories();
 // be another text.
 StatusOr<std::vector<std::string>> ListFiles(const std::vector<std::filesystem::path>& directories);
 
-// Calls `take` with the content of each file, in the order given. Files that cannot be read, are larger than 8 MiB or
-// hold a NUL byte are left out.
-void ReadTexts(const std::vector<std::string>& files, const std::function<void(const std::string& text)>& take);
+// Calls `take` with the name and the content of each file, in the order given. Files that cannot be read, are larger
+// than 8 MiB or hold a NUL byte are left out.
+void ReadTexts(const std::vector<std::string>& files,
+               const std::function<void(const std::string& file, const std::string& text)>& take);
+
+// One after another, each on a line of its own: names by key, so that exported tables can be read.
+Status WriteLines(const std::filesystem::path& path, const std::vector<std::string>& lines);
 
 }  // namespace attune::examples

@@ -5,8 +5,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "examples/support/identifiers.h"
 #include "examples/support/text_files.h"
-#include "examples/word2vec/tokenizer.h"
 
 namespace attune::word2vec {
 namespace {
@@ -19,7 +19,7 @@ class Reader {
   void Read(const std::string& text) {
     ++files_;
     bytes_ += text.size();
-    ForEachIdentifier(text, [this](std::string_view word) { Add(word); });
+    examples::ForEachIdentifier(text, [this](std::string_view word) { Add(word); });
   }
 
   Corpus Finish(uint64_t count_min) && {
@@ -74,7 +74,7 @@ std::string Corpus::Description() const {
 StatusOr<Corpus> LoadCorpus(const CorpusOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<std::string> files, examples::ListFiles(options.directories));
   Reader reader;
-  examples::ReadTexts(files, [&](const std::string& text) { reader.Read(text); });
+  examples::ReadTexts(files, [&](const std::string&, const std::string& text) { reader.Read(text); });
   Corpus corpus = std::move(reader).Finish(options.count_min);
   if (corpus.vocabulary.size() >= 2) return corpus;
   std::string names;

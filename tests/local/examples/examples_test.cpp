@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/random.h"
+#include "tests/examples/header-words/two_kinds.h"
 #include "tests/examples/package-graph/small_lists.h"
 #include "tests/local/cli/job_run.h"
 
@@ -66,6 +67,25 @@ TEST_F(ExampleRun, APackageGraphIsLearnedWhileServersAndWorkersComeAndGo) {
               testing::AllOf(HasSubstr("entity"), HasSubstr("relation")));
   EXPECT_EQ(Attune({"export", model, "--format", "npz", "--to", (directory_ / "model.npz").string()}).code, 0);
   EXPECT_GT(std::filesystem::file_size(directory_ / "model.npz"), 400 * 16 * sizeof(float));
+}
+
+TEST_F(ExampleRun, HeadersAreLearnedFromAnnouncedRowsWhileServersAndWorkersComeAndGo) {
+  const header_words::TwoKinds text;
+  Start("attune-header-words",
+        {"--text=" + text.path().string(), "--min-headers=2", "--min-identifiers=2", "--headers=1", "--dim=4",
+         "--announce", "--shown=string/h1.h", "--save-tables"},
+        "epochs: 1500", "  rowManagement: Always\n");
+  ASSERT_TRUE(AwaitReady("workers", 2));
+  ASSERT_EQ(Attune({"scale", "small", "workers=3", "servers=3"}).code, 0);
+  ASSERT_TRUE(AwaitReady("workers", 3));
+  ASSERT_EQ(Attune({"scale", "small", "workers=1", "servers=1"}).code, 0);
+  ASSERT_TRUE(AwaitReady("workers", 1));
+  const Json result = AwaitResult();
+  EXPECT_EQ(result.value("reprocessedItems", -1), 0);
+  EXPECT_LT(Metric(result, "held_out_error"), 0.9 * Metric(result, "additive_error"));
+  EXPECT_THAT(result.value(Json::json_pointer("/result/summary"), ""), HasSubstr("of its kind: string/"));
+  const std::string model = result.value(Json::json_pointer("/result/modelPath"), "");
+  EXPECT_THAT(Attune({"inspect", model, "--verify"}).output, AllOf(HasSubstr("header"), HasSubstr("identifier")));
 }
 
 TEST_F(ExampleRun, ADenseNetworkLearnsWhileItsPaceIsSwitched) {

@@ -8,7 +8,7 @@
 
 #include "absl/strings/ascii.h"
 
-namespace attune::word2vec {
+namespace attune::examples {
 
 inline constexpr size_t kIdentifierBytesMax = 64;  // longer ones are passed over
 
@@ -64,4 +64,4 @@ void ForEachIdentifier(std::string_view text, Visit&& visit) {
   }
 }
 
-}  // namespace attune::word2vec
+}  // namespace attune::examples
