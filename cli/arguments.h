@@ -110,7 +110,7 @@ struct RowsArguments {
 };
 struct ExplainArguments {
   std::string job;
-  bool model = false, json = false;
+  bool model = false, rows = false, json = false;
 };
 struct PolicyArguments {
   std::string action = "list";  // list, explain, test

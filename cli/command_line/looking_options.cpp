@@ -76,9 +76,14 @@ void AddRuns(CLI::App& app, TypedValues& values) {
 
 void AddExplain(CLI::App& app, TypedValues& values) {
   CLI::App* explain = AddCommand(app, "explain", "Explain what the tuner did to a job, why, and what came of it",
-                                 "  attune explain word2vec\n  attune explain word2vec --model\n");
+                                 "  attune explain word2vec\n  attune explain word2vec --model\n"
+                                 "  attune explain word2vec --rows\n");
   explain->add_option("JOB", values.explain.job, kJobOrOnly);
-  explain->add_flag("--model", values.explain.model, "Also what it believes of other settings");
+  CLI::Option* const model =
+      explain->add_flag("--model", values.explain.model, "Also what it believes of other settings");
+  explain
+      ->add_flag("--rows", values.explain.rows, "Instead: what is made of announced rows, by table, and what it saves")
+      ->excludes(model);
   AddJsonOutput(*explain, values, "json: an object, for programs");
 }
 

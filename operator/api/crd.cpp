@@ -101,6 +101,34 @@ Json LossesSchema(const std::string& description) {
           {"items", item}};
 }
 
+Json TablesSchema(const std::string& description) {
+  constexpr int32_t kTablesMax = 32, kNameMax = 128;
+  const auto count = [](const char* what) {
+    return Json{{"type", "integer"}, {"format", "int64"}, {"minimum", 0}, {"description", what}};
+  };
+  const auto cores = [](const char* what) {
+    return Json{{"type", "number"}, {"format", "double"}, {"description", what}};
+  };
+  const Json item = {
+      {"type", "object"},
+      {"required", {"name"}},
+      {"properties",
+       {{"name", StringSchema("", kNameMax)},
+        {"rows", count("At all servers.")},
+        {"bytes", count("Their memory.")},
+        {"announced", count("For steps to come, each counted once for every worker.")},
+        {"copies", count("At workers.")},
+        {"leftCores", cores("Processor time, in cores, if all that are announced were asked for at their homes.")},
+        {"copiedCores", cores("The same if all were copied to who announced them.")},
+        {"decidedCores", cores("The same as it was decided.")}}}};
+  return {{"type", "array"},
+          {"description", description},
+          {"maxItems", kTablesMax},
+          {"x-kubernetes-list-type", "map"},
+          {"x-kubernetes-list-map-keys", {"name"}},
+          {"items", item}};
+}
+
 Json SettingsSchema(const std::string& description) {
   constexpr int32_t kSettingsMax = 16, kTextMax = 256;
   const Json item = {{"type", "object"},
@@ -219,6 +247,8 @@ Json SchemaOf(const Field& field) {
       return SettingsSchema(field.description);
     case FieldType::kLossList:
       return LossesSchema(field.description);
+    case FieldType::kTableList:
+      return TablesSchema(field.description);
     case FieldType::kFailureRules:
       return FailureRulesSchema(field.description);
   }

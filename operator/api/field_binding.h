@@ -145,6 +145,13 @@ struct Binding<std::vector<MetricStatus>> {
 };
 
 template <>
+struct Binding<std::vector<TableRows>> {
+  static constexpr FieldType kType = FieldType::kTableList;
+  static void Set(std::vector<TableRows>& target, const Json& value);
+  static Json Get(const std::vector<TableRows>& source);
+};
+
+template <>
 struct Binding<std::vector<TuningDecision>> {
   static constexpr FieldType kType = FieldType::kDecisionList;
   static void Set(std::vector<TuningDecision>& target, const Json& value);

@@ -83,6 +83,8 @@ std::string AllowedText(const Field& field) {
       return "a list of settings";
     case FieldType::kLossList:
       return "a list of losses";
+    case FieldType::kTableList:
+      return "a list of tables";
     case FieldType::kFailureRules:
       return "a list of rules";
   }

@@ -28,6 +28,7 @@ enum class FieldType {
   kDecisionList,  // list of TuningDecision
   kSettingList,   // list of ChosenSetting
   kLossList,      // list of MachineLoss
+  kTableList,     // list of TableRows
   kNumbers,       // list of whole numbers
   kFailureRules,  // list of FailureRule
   kQuantity,      // cpu or memory as Kubernetes writes it, a string or a whole number

@@ -118,6 +118,7 @@ class JobParser {
       case FieldType::kDecisionList:
       case FieldType::kSettingList:
       case FieldType::kLossList:
+      case FieldType::kTableList:
         return value.is_array() ? field.set(job_, value) : Problem(field, FoundText(value));
     }
   }

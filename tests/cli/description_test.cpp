@@ -154,5 +154,23 @@ TEST(Description, SaysWhereWorkersFoundTheirRows) {
   }
 }
 
+TEST(Description, SaysWhatIsMadeOfTheRowsOfEachTable) {
+  const api::RowPlaces places{.tables = {{.name = "input",
+                                          .rows = 31'000,
+                                          .row_bytes = 8 << 20,
+                                          .announced = 1200,
+                                          .copies = 300,
+                                          .left_cores = 0.31,
+                                          .copied_cores = 0.52,
+                                          .decided_cores = 0.22},
+                                         {.name = "output", .rows = 10, .row_bytes = 640, .copies = 2}}};
+  EXPECT_EQ(TablesText(places),
+            "input: 31.0k rows, 8.00 MiB; 1.20k announced for several steps, each counted once for every worker\n"
+            "  copied to the workers: 300; left at their homes: 900\n"
+            "  processor time of workers and servers: 0.22 cores as decided, 0.31 cores with all left, 0.52 cores with "
+            "all copied\n"
+            "output: 10 rows, 640 B; no worker asks for copies at present, 2 are left\n");
+}
+
 }  // namespace
 }  // namespace attune::cli::description_test

@@ -296,6 +296,25 @@ TEST_F(EndedRun, WhatTheTunerDidIsExplainedAfterwards) {
   expect_known();
 }
 
+TEST_F(EndedRun, WhatIsMadeOfAnnouncedRowsIsExplainedWhereTheStatusSaysIt) {
+  WriteEnded(RunOutcome::kSucceeded);
+  EXPECT_NE(Capture([] { return Explain({.job = "toy", .rows = true}, {}); }), 0);
+  EXPECT_THAT(errors_, HasSubstr("has said nothing of announced rows"));
+  const fs::path file = fs::path("attune-runs/toy-1") / StateFile("toy");
+  auto state = LoadState(*ReadFile(file, 1 << 20));
+  ASSERT_TRUE(state.ok());
+  state->job["status"]["rows"] = {{"perSecond", 100},
+                                  {"fetched", 1},
+                                  {"ignored", true},
+                                  {"tables", {{{"name", "input"}, {"rows", 7}, {"bytes", 700}, {"announced", 3}}}}};
+  ASSERT_TRUE(WriteFileAtomically(file, SaveState(*state)).ok());
+  ASSERT_EQ(Capture([] { return Explain({.job = "toy", .rows = true}, {}); }), 0) << errors_;
+  EXPECT_THAT(output_, HasSubstr("Rows asked for: 100.0% of 100/s here"));
+  EXPECT_THAT(output_, HasSubstr("Announced rows are ignored\ninput: 7 rows, 700 B; 3 announced"));
+  ASSERT_EQ(Capture([] { return Explain({.job = "toy", .rows = true, .json = true}, {}); }), 0) << errors_;
+  EXPECT_EQ(kube::Json::parse(output_)["tables"][0]["announced"], 3);
+}
+
 TEST_F(EndedRun, EveryCommandThatLooksAnswersByJobByRunAndByDirectory) {
   WriteEnded(RunOutcome::kLost);
   for (const std::string& name : {std::string("toy"), std::string("toy-1"), std::string("attune-runs/toy-1")}) {

@@ -4,11 +4,32 @@
 #include "cli/commands/commands.h"
 #include "cli/connection.h"
 #include "cli/display/explanation.h"
+#include "cli/display/job/row_text.h"
 #include "cli/display/object_text.h"
 #include "cli/failure.h"
 #include "cli/runs/jobs.h"
 
 namespace attune::cli {
+namespace {
+
+int ExplainRows(const kube::Json& object, const api::TrainingJob& job, bool json) {
+  if (!job.status.rows) {
+    return Fail(Error(StatusCode::kFailedPrecondition,
+                      "job '" + job.name +
+                          "' has said nothing of announced rows: its program announces none, or no "
+                          "worker reports now; docs/rows.md says how a program announces rows"));
+  }
+  const api::RowPlaces& rows = *job.status.rows;
+  std::string text = "Rows asked for: " + PlacesText(rows) + "\n";
+  if (const std::string announced = AnnouncementsText(rows); !announced.empty()) {
+    text += "Announced rows are " + announced + "\n";
+  }
+  text += TablesText(rows);
+  std::fputs(json ? JsonText(kube::At(object, {"status", "rows"})).c_str() : text.c_str(), stdout);
+  return kExitOk;
+}
+
+}  // namespace
 
 int Explain(const ExplainArguments& arguments, const Target& target) {
   auto connection = ConnectToJob(target, arguments.job, Purpose::kLook);
@@ -16,6 +37,7 @@ int Explain(const ExplainArguments& arguments, const Target& target) {
   const auto object = GetJob(*connection->api, connection->key);
   if (!object.ok()) return Fail(object.status());
   const api::TrainingJob job = api::ParseTrainingJob(*object).job;
+  if (arguments.rows) return ExplainRows(*object, job, arguments.json);
   const auto saved = GetTuningState(*connection->api, job);
   if (!saved.ok()) return Fail(saved.status());
   const auto explanation = Explain(job, *saved, arguments.model);

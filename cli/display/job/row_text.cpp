@@ -1,5 +1,6 @@
 #include "cli/display/job/row_text.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +13,12 @@ namespace {
 std::string Tenths(double share) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.1f%%", 100 * share);
+  return text.data();
+}
+
+std::string Cores(double cores) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.2f cores", cores);
   return text.data();
 }
 
@@ -48,6 +55,28 @@ std::string CopiesText(const api::RowPlaces& places) {
          std::to_string(std::lround(1000 * places.oldest_read_seconds)) + " ms; flushed " +
          api::FormatBytes(places.flushed_bytes_per_second) + "/s, refreshed " +
          api::FormatBytes(places.refreshed_bytes_per_second) + "/s";
+}
+
+std::string TablesText(const api::RowPlaces& places) {
+  std::string text;
+  for (const api::TableRows& table : places.tables) {
+    text += table.name + ": " + api::FormatCount(static_cast<double>(table.rows)) + " rows, " +
+            api::FormatBytes(table.row_bytes) + "; ";
+    if (table.announced == 0) {
+      text += "no worker asks for copies at present";
+      if (table.copies > 0) text += ", " + api::FormatCount(static_cast<double>(table.copies)) + " are left";
+      text += "\n";
+      continue;
+    }
+    const uint64_t copied = std::min(table.copies, table.announced);
+    text += api::FormatCount(static_cast<double>(table.announced)) +
+            " announced for several steps, each counted once for every worker\n";
+    text += "  copied to the workers: " + api::FormatCount(static_cast<double>(copied)) +
+            "; left at their homes: " + api::FormatCount(static_cast<double>(table.announced - copied)) + "\n";
+    text += "  processor time of workers and servers: " + Cores(table.decided_cores) + " as decided, " +
+            Cores(table.left_cores) + " with all left, " + Cores(table.copied_cores) + " with all copied\n";
+  }
+  return text;
 }
 
 }  // namespace attune::cli

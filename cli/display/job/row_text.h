@@ -14,5 +14,7 @@ std::string PlacesText(const api::RowPlaces& places);
 std::string AnnouncementsText(const api::RowPlaces& places);
 // "41.0k, oldest read 38 ms; flushed 12.0 MiB/s, refreshed 9.00 MiB/s"; "" without copies.
 std::string CopiesText(const api::RowPlaces& places);
+// What is made of the rows of each table, and what that saves, in words.
+std::string TablesText(const api::RowPlaces& places);
 
 }  // namespace attune::cli

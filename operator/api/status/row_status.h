@@ -3,8 +3,21 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace attune::api {
+
+// Of one table, at all servers. A row counts once for every worker.
+struct TableRows {
+  std::string name;
+  uint64_t rows = 0, row_bytes = 0;
+  uint64_t announced = 0, copies = 0;
+  // Processor time of workers and servers for those announced, in hundredths of a core: with each left at its home,
+  // with each copied, and as it was decided.
+  double left_cores = 0, copied_cores = 0, decided_cores = 0;
+  friend bool operator==(const TableRows&, const TableRows&) = default;
+};
 
 struct RowPlaces {
   double per_second = 0;  // rows asked for, of all workers
@@ -22,6 +35,7 @@ struct RowPlaces {
   // What is made of announcements (spec.rowManagement).
   bool ignored = false, on_trial = false;
   std::optional<double> speedup;  // in hundredths; by the last trial
+  std::vector<TableRows> tables;  // by name
 
   double here() const { return replicated + owned + fetched; }
   friend bool operator==(const RowPlaces&, const RowPlaces&) = default;

@@ -254,6 +254,8 @@ void AddRows(std::vector<Field>& fields) {
   add("onTrial", "They are acted on and ignored in turns, to see which is faster.", &RowPlaces::on_trial);
   add("speedup", "By the last trial: the job's rate with announcements acted on, over that with them ignored.",
       &RowPlaces::speedup);
+  add("tables", "Each table: its rows, what workers announce of them, and what the decisions of their homes save.",
+      &RowPlaces::tables);
 }
 
 void AddResult(std::vector<Field>& fields) {

@@ -11,6 +11,7 @@
 // bytes. Pure; the order of what it visits follows from the calls alone. Externally synchronized.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -62,6 +63,18 @@ class InterestTable {
   // announced the row no more.
   enum class Refresh : uint8_t { kNothing, kSend, kOfNoUse };
   Refresh TakeRefresh(TableKey row, NodeId node);
+
+  // visit(TableKey, NodeId) for about `count` interests, evenly spread over all. Returns for how many each stands.
+  template <typename Visit>
+  size_t Sample(size_t count, Visit&& visit) const {
+    const size_t stride = std::max<size_t>(1, interests_.places() / count);
+    for (size_t place = 0; place < interests_.places(); place += stride) {
+      if (const Interest* const interest = interests_.InPlace(place)) {
+        visit(TableKey{TableId(interest->table), interest->key}, interest->node);
+      }
+    }
+    return stride;
+  }
 
   // All interests in the row, and nothing else, in `interests`.
   void Collect(TableKey row, MonotonicTime now, std::vector<RowInterest>& interests) const;

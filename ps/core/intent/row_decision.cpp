@@ -71,6 +71,11 @@ RowCosts CostsOf(const RowInterest& interest, RowUse elsewhere, RowBytes row, co
   return total;
 }
 
+RowCosts CostsAmong(std::span<const RowInterest> interests, const RowInterest& one, RowBytes row,
+                    const AccessCosts& costs) {
+  return CostsOf(one, Without(RatesOf(interests), one), row, costs);
+}
+
 void DecideRow(std::span<RowInterest> interests, RowBytes row, RowRules rules, const AccessCosts& costs) {
   const auto announced = std::ranges::count_if(interests, [](const RowInterest& i) { return !i.use.empty(); });
   const RowUse all = RatesOf(interests);

@@ -81,6 +81,10 @@ struct RowCosts {
 // `elsewhere`: of all other nodes, per second.
 RowCosts CostsOf(const RowInterest& interest, RowUse elsewhere, RowBytes row, const AccessCosts& costs);
 
+// The same for one of `interests`, which are all in its row: elsewhere are the others.
+RowCosts CostsAmong(std::span<const RowInterest> interests, const RowInterest& one, RowBytes row,
+                    const AccessCosts& costs);
+
 // Sets the place of each node that has announced the row or has it in some way. At most one owns it; while one does,
 // no node has a replica.
 void DecideRow(std::span<RowInterest> interests, RowBytes row, RowRules rules, const AccessCosts& costs);

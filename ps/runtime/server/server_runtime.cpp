@@ -263,6 +263,19 @@ uint64_t ServerRuntime::row_count() const {
   return rows;
 }
 
+void ServerRuntime::AddTables(MonotonicTime now, ServerFigures& figures) const {
+  std::map<TableId, TableInterests> interests = core_->rows().replicas().Survey(now);
+  RowTables::ForEach(core_->rows().tables(), [&](TableId id, const TableStore& table) {
+    figures.rows += table.row_count();
+    figures.row_bytes += table.memory_bytes();
+    if (figures.tables.size() >= kTablesReported) return;
+    figures.tables.push_back({.name = table.spec().name,
+                              .rows = table.row_count(),
+                              .row_bytes = table.memory_bytes(),
+                              .interests = interests[id]});
+  });
+}
+
 v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
   memory_.SetLimit(TableMemory(options_.table_bytes_max));
   ServerFigures figures;
@@ -270,11 +283,7 @@ v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
     const MutexLock lock(mutex_);
     figures.counters = core_->rows().counters();
     figures.parked_pulls = core_->rows().parked();
-    for (const auto& table : core_->rows().tables()) {
-      if (table == nullptr) continue;
-      figures.rows += table->row_count();
-      figures.row_bytes += table->memory_bytes();
-    }
+    AddTables(now, figures);
     figures.coordinator_silent_seconds = std::max(0.0, Seconds(core_->terms().Silence(now)));
     figures.map_version = core_->map().version.value();
     figures.goal_reached = core_->goal_reached();

@@ -91,6 +91,7 @@ class ServerRuntime {
   StatusOr<std::string> Host(const HostCoordinator& wanted);
   void EndCoordinatorBelow(uint32_t term);
   v1::WindowReport TakeWindow(MonotonicTime now);
+  void AddTables(MonotonicTime now, ServerFigures& figures) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Options options_;
   const TimeSource& time_;

@@ -24,6 +24,17 @@ v1::WindowReport ServerWindow::Take(const ServerFigures& now, MonotonicTime at) 
   server.set_waiting_bytes(now.bytes.bytes_waiting);
   server.set_bytes_received(now.bytes.bytes_received - bytes_.bytes_received);
   server.set_bytes_sent(now.bytes.bytes_sent - bytes_.bytes_sent);
+  for (const TableFigures& table : now.tables) {
+    v1::TableRows& rows = *server.add_tables();
+    rows.set_name(table.name);
+    rows.set_rows(table.rows);
+    rows.set_row_bytes(table.row_bytes);
+    rows.set_announced(static_cast<uint64_t>(table.interests.announced));
+    rows.set_copies(static_cast<uint64_t>(table.interests.copies));
+    rows.set_left_cores(table.interests.left_cores);
+    rows.set_copied_cores(table.interests.copied_cores);
+    rows.set_decided_cores(table.interests.decided_cores);
+  }
   counters_ = now.counters;
   bytes_ = now.bytes;
   return window;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "attune/v1/telemetry.pb.h"
 #include "base/time_source.h"
@@ -13,6 +15,11 @@
 namespace attune::ps {
 
 // At the end of a window.
+struct TableFigures {
+  std::string name;
+  uint64_t rows = 0, row_bytes = 0;
+  TableInterests interests;
+};
 struct ServerFigures {
   ServerCounters counters;
   Transport::Counters bytes;
@@ -21,7 +28,10 @@ struct ServerFigures {
   double coordinator_silent_seconds = 0;
   uint64_t map_version = 0;
   bool goal_reached = false;
+  std::vector<TableFigures> tables;  // the first kTablesReported
 };
+
+inline constexpr size_t kTablesReported = 32;  // a report is small
 
 // One thread.
 class ServerWindow {

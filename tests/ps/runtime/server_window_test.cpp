@@ -18,6 +18,11 @@ TEST(ServerWindowTest, CountersAreDifferencesAndTheRestIsAsItIs) {
   figures.parked_pulls = 2;
   figures.bytes.bytes_waiting = 64;
   figures.goal_reached = true;
+  figures.tables = {
+      {.name = "input",
+       .rows = 5,
+       .row_bytes = 500,
+       .interests = {.announced = 4, .copies = 1, .left_cores = 0.5, .copied_cores = 0.75, .decided_cores = 0.25}}};
   v1::WindowReport report = window.Take(figures, kBegin + std::chrono::seconds(2));
   EXPECT_EQ(report.duration_seconds(), 2);
   EXPECT_EQ(report.server().pulls(), 10U);
@@ -33,6 +38,13 @@ TEST(ServerWindowTest, CountersAreDifferencesAndTheRestIsAsItIs) {
   EXPECT_EQ(report.server().waiting_bytes(), 64U);
   EXPECT_EQ(report.server().rows(), 5U);
   EXPECT_TRUE(report.server().goal_reached());
+  ASSERT_EQ(report.server().tables_size(), 1);
+  const v1::TableRows& table = report.server().tables(0);
+  EXPECT_EQ(table.name(), "input");
+  EXPECT_EQ(table.announced(), 4U);
+  EXPECT_EQ(table.copies(), 1U);
+  EXPECT_EQ(table.left_cores() + table.copied_cores(), 1.25);
+  EXPECT_EQ(table.decided_cores(), 0.25);
 }
 
 TEST(ServerWindowTest, ARelocationIsReportedWhileRowsMoveAndSurvivesAnotherCoordinator) {

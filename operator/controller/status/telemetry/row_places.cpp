@@ -2,13 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "base/fit_text.h"
 #include "operator/controller/members/move.h"
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/evidence.h"
 
 namespace attune::controller {
 namespace {
+
+constexpr size_t kTablesShown = 32;
+constexpr size_t kNameBytes = 128;
 
 // Sums of what workers have said.
 struct Sums {
@@ -30,6 +38,37 @@ void Add(const v1::WorkerWindow& worker, double seconds, Sums& sums) {
   sums.rows_per_second += asked / seconds;
   sums.flushed_per_second += static_cast<double>(worker.copies().flushed_bytes()) / seconds;
   sums.refreshed_per_second += static_cast<double>(worker.copies().refreshed_bytes()) / seconds;
+}
+
+double ToHundredths(double value) { return std::round(100 * value) / 100; }
+
+// Of all servers that report.
+std::vector<api::TableRows> TablesOf(const Observed& observed, Now now) {
+  std::map<std::string, api::TableRows> tables;
+  for (const ObservedPod& pod : observed.pods) {
+    if (!IsServerOf(observed, pod) || !IsAlive(pod) || IsUnheardFor(observed, pod, kReportAgeMax, now)) continue;
+    const telemetry::PodSample* sample = ReportOf(observed, pod);
+    if (sample == nullptr) continue;
+    for (const v1::TableRows& said : sample->window.server().tables()) {
+      const std::string name = FitText(said.name(), kNameBytes);  // the key of the list: no two are the same
+      if (name.empty() || (!tables.contains(name) && tables.size() >= kTablesShown)) continue;
+      api::TableRows& table = tables[name];
+      table.rows += said.rows();
+      table.row_bytes += said.row_bytes();
+      table.announced += said.announced();
+      table.copies += said.copies();
+      table.left_cores += said.left_cores();
+      table.copied_cores += said.copied_cores();
+      table.decided_cores += said.decided_cores();
+    }
+  }
+  std::vector<api::TableRows> list;
+  for (auto& [name, table] : tables) {
+    table.name = name;
+    for (double* cores : {&table.left_cores, &table.copied_cores, &table.decided_cores}) *cores = ToHundredths(*cores);
+    list.push_back(table);
+  }
+  return list;
 }
 
 double Thousandths(double value) { return std::round(1000 * value) / 1000; }
@@ -64,7 +103,8 @@ std::optional<api::RowPlaces> RowPlacesOf(const Observed& observed, Now now) {
   places.refreshed_bytes_per_second = static_cast<uint64_t>(sums.refreshed_per_second);
   places.ignored = announcements.ignored();
   places.on_trial = announcements.on_trial();
-  if (announcements.has_speedup()) places.speedup = std::round(100 * announcements.speedup()) / 100;
+  if (announcements.has_speedup()) places.speedup = ToHundredths(announcements.speedup());
+  places.tables = TablesOf(observed, now);
   return places;
 }
 

@@ -67,6 +67,14 @@ void RowReplicas::On(NodeId from, const Round& round, MonotonicTime now, RowOutp
   if (round.last) Answer(from, round.number, out);
 }
 
+std::map<TableId, TableInterests> RowReplicas::Survey(MonotonicTime now) const {
+  const auto bytes_of = [&](TableId table) -> std::optional<RowBytes> {
+    const TableStore* const store = tables_.Rows(table);
+    return store == nullptr ? std::nullopt : std::optional(BytesOf(store->spec().options));
+  };
+  return SurveyInterests(interests_, bytes_of, costs_, now);
+}
+
 bool RowReplicas::IsHere(TableKey row) const {
   return shards_.IsActive(node_.ShardOf(row.key)) && !shards_.directory().Contains(row);
 }
@@ -87,9 +95,8 @@ void RowReplicas::Announced(NodeId from, const Round& round, MonotonicTime now) 
   TableStore* const store = tables_.Rows(round.table);
   if (store == nullptr) return;
   const RowBytes bytes = BytesOf(store->spec().options);
-  AccessCosts costs;
-  costs.seconds_per_wait = kSecondsPerWait;
-  costs.flushes_per_second = std::max(1.0, static_cast<double>(round.rounds_per_second));
+  costs_.seconds_per_wait = kSecondsPerWait;
+  costs_.flushes_per_second = std::max(1.0, static_cast<double>(round.rounds_per_second));
   const std::vector<bool> contained = Contained(from, round);
   std::vector<Key> absent;
   for (size_t i = 0; i < round.keys.size(); ++i) {
@@ -104,7 +111,7 @@ void RowReplicas::Announced(NodeId from, const Round& round, MonotonicTime now) 
         .use = {.reads = static_cast<double>(use.reads), .writes = static_cast<double>(use.writes)},
         .until = now + std::chrono::milliseconds(use.milliseconds)};
     if (!interests_.Announce(row, from, announced, now)) continue;
-    Decide(from, row, contained[i] && IsHere(row), bytes, costs, now);
+    Decide(from, row, contained[i] && IsHere(row), bytes, now);
     if (interests_.HasCopy(row, from) && !store->Contains(row.key)) absent.push_back(row.key);
   }
   // A copy is of a row that is there.
@@ -113,13 +120,12 @@ void RowReplicas::Announced(NodeId from, const Round& round, MonotonicTime now) 
   if (!status.ok()) TakeBack(round.table, absent);
 }
 
-void RowReplicas::Decide(NodeId from, TableKey row, bool may_send, RowBytes bytes, const AccessCosts& costs,
-                         MonotonicTime now) {
+void RowReplicas::Decide(NodeId from, TableKey row, bool may_send, RowBytes bytes, MonotonicTime now) {
   interests_.Collect(row, now, collected_);
   std::vector<RowPlace> before;
   before.reserve(collected_.size());
   for (const RowInterest& interest : collected_) before.push_back(interest.place);
-  DecideRow(collected_, bytes, {.may_replicate = true, .may_own = false}, costs);
+  DecideRow(collected_, bytes, {.may_replicate = true, .may_own = false}, costs_);
   bool is_new = false;
   for (size_t i = 0; i < collected_.size(); ++i) {
     RowInterest& interest = collected_[i];

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/time_source.h"
+#include "ps/core/intent/interest_survey.h"
 #include "ps/core/intent/interest_table.h"
 #include "ps/core/keys/key_map.h"
 #include "ps/core/protocol/ids.h"
@@ -48,6 +49,8 @@ class RowReplicas {
   void AdoptMap(const ShardMap& old);
 
   size_t interests() const { return interests_.size(); }
+  // By table; takes less than a millisecond.
+  std::map<TableId, TableInterests> Survey(MonotonicTime now) const;
 
  private:
   // What the answer to a worker's next round has to say.
@@ -59,7 +62,7 @@ class RowReplicas {
   void NoteChanged(const Push& push);
   void TakeBack(TableId table, std::span<const Key> keys);
   void Announced(NodeId from, const Round& round, MonotonicTime now);
-  void Decide(NodeId from, TableKey row, bool may_send, RowBytes bytes, const AccessCosts& costs, MonotonicTime now);
+  void Decide(NodeId from, TableKey row, bool may_send, RowBytes bytes, MonotonicTime now);
   bool IsHere(TableKey row) const;
   // The row contains the pushes of its announcer that were open.
   std::vector<bool> Contained(NodeId from, const Round& round) const;
@@ -72,6 +75,7 @@ class RowReplicas {
   const ShardStates& shards_;
   const RowRecords& records_;
   InterestTable interests_{kInterestsMax};
+  AccessCosts costs_;  // by which was decided last
   std::map<NodeId, Holder> holders_;
   MapVersion valid_since_;              // what workers said under older maps is void
   std::vector<RowInterest> collected_;  // scratch

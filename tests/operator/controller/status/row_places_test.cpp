@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+#include <string>
+#include <vector>
+
 #include "tests/operator/controller/plan/running_job.h"
 
 namespace attune::controller::row_places_test {
@@ -73,6 +77,52 @@ TEST(RowPlacesTest, AnnouncementsThatAreTriedAreWorthALineWhenAllRowsAreRemote) 
   EXPECT_TRUE(places->ignored);
   EXPECT_FALSE(places->on_trial);
   EXPECT_EQ(places->speedup, 0.8);
+}
+
+TEST(RowPlacesTest, ATableIsTheSumOfWhatItsServersSay) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  Report(cluster, "a-worker-0", {.replicated = 600, .remote = 50, .copies = 40});
+  for (const char* pod : {"a-server-0", "a-server-1"}) {
+    cluster.Connect(pod);
+    v1::ServerWindow& server = *cluster.sample.pods.back().window.mutable_server();
+    v1::TableRows& table = *server.add_tables();
+    table.set_name("input");
+    table.set_rows(100);
+    table.set_row_bytes(4000);
+    table.set_announced(30);
+    table.set_copies(10);
+    table.set_left_cores(0.101);
+    table.set_copied_cores(0.2);
+    table.set_decided_cores(0.05);
+    server.add_tables();  // without a name: left out
+  }
+  const auto places = RowPlacesOf(cluster.Observe(), cluster.now());
+  ASSERT_TRUE(places);
+  EXPECT_EQ(places->tables, (std::vector<api::TableRows>{{.name = "input",
+                                                          .rows = 200,
+                                                          .row_bytes = 8000,
+                                                          .announced = 60,
+                                                          .copies = 20,
+                                                          .left_cores = 0.2,
+                                                          .copied_cores = 0.4,
+                                                          .decided_cores = 0.1}}));
+}
+
+TEST(RowPlacesTest, TablesAreAsFewAndTheirNamesAsDifferentAsTheStatusTakesThem) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
+  Report(cluster, "a-worker-0", {.replicated = 600});
+  cluster.Connect("a-server-0");
+  v1::ServerWindow& server = *cluster.sample.pods.back().window.mutable_server();
+  for (const char* end : {"one", "another"}) server.add_tables()->set_name(std::string(200, 'n') + end);
+  for (int i = 0; i < 100; ++i) server.add_tables()->set_name("table " + std::to_string(i));
+  const auto places = RowPlacesOf(cluster.Observe(), cluster.now());
+  ASSERT_TRUE(places);
+  EXPECT_EQ(places->tables.size(), 32U);
+  std::set<std::string> names;
+  for (const api::TableRows& table : places->tables) {
+    EXPECT_LE(table.name.size(), 128U);
+    EXPECT_TRUE(names.insert(table.name).second) << table.name;
+  }
 }
 
 TEST(RowPlacesTest, AJobThatAnnouncesNothingHasNone) {
