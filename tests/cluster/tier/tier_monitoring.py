@@ -177,8 +177,10 @@ def register(check, system, namespace, scrape):
         kubectl("apply", "-n", namespace, "-f", "-", text_in=json.dumps(quota))
         watched.patch({"workers": {"replicas": 3}})
         alert("AttuneJobBlocked", True, 60)
+        alert("AttuneJobDegraded", True, 60)  # two workers of three
         kubectl("delete", "resourcequota", "no-more-pods", "-n", namespace)
         alert("AttuneJobBlocked", False, 90)
+        alert("AttuneJobDegraded", False, 60)
 
         kubectl("scale", "deployment", "-n", system, "-l", "app.kubernetes.io/component=operator", "--replicas=0")
         alert("AttuneOperatorAbsent", True, 60)
