@@ -9,14 +9,8 @@
 namespace attune::next_character {
 namespace {
 
-Status ListText(const Flags& flags) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, examples::ListFiles(flags.text));
-  for (const std::string& file : files) std::puts(file.c_str());
-  return OkStatus();
-}
-
 Status Run(const Flags& flags) {
-  if (flags.list_text) return ListText(flags);
+  if (flags.list_text) return examples::PrintFiles(flags.text);
   return flags.standalone ? RunStandalone(flags) : RunWorker(flags);
 }
 

@@ -26,7 +26,7 @@ struct Text {
   std::string Description() const;  // a line for people
 };
 
-inline constexpr uint64_t kTextMin = 64 * 1024;  // characters
+inline constexpr uint64_t kTextMin = uint64_t{64} * 1024;  // characters
 // InvalidArgument: the files hold less than kTextMin.
 StatusOr<Text> LoadText(const std::vector<std::filesystem::path>& directories);
 

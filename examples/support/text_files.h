@@ -18,6 +18,9 @@ std::vector<std::filesystem::path> DefaultTextDirectories();
 // be another text.
 StatusOr<std::vector<std::string>> ListFiles(const std::vector<std::filesystem::path>& directories);
 
+// Prints their names, a line each.
+Status PrintFiles(const std::vector<std::filesystem::path>& directories);
+
 // Calls `take` with the name and the content of each file, in the order given. Files that cannot be read, are larger
 // than 8 MiB or hold a NUL byte are left out.
 void ReadTexts(const std::vector<std::string>& files,

@@ -10,14 +10,8 @@
 namespace attune::word2vec {
 namespace {
 
-Status ListText(const Flags& flags) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, examples::ListFiles(flags.corpus.directories));
-  for (const std::string& file : files) std::puts(file.c_str());
-  return OkStatus();
-}
-
 Status Run(const Flags& flags) {
-  if (flags.list_text) return ListText(flags);
+  if (flags.list_text) return examples::PrintFiles(flags.corpus.directories);
   if (!flags.model.empty()) return RunReader(flags);
   return flags.standalone ? RunStandalone(flags) : RunWorker(flags);
 }
