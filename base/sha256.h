@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,9 @@ std::string Sha256Digest(std::string_view bytes);
 std::string Sha256Hex(std::string_view bytes);
 bool IsSha256Hex(std::string_view text);
 
-// The time that this takes says nothing about where the two differ.
+// Whether two proofs or secrets are the same. The time that this takes says nothing about where they differ; their
+// lengths are no secrets.
+bool SameInConstantTime(std::span<const unsigned char> a, std::span<const unsigned char> b);
 bool SameInConstantTime(std::string_view a, std::string_view b);
 
 }  // namespace attune

@@ -5,7 +5,7 @@ set_property(GLOBAL PROPERTY ATTUNE_PARTS "")
 # Puts a target into the package that training programs find (find_package(attune)): the parameter server and what it knows. The
 # control plane is programs only.
 function(attune_export name)
-  if(NOT name MATCHES "^(base|grpc_port|proto|ps|ps_.*)$")
+  if(NOT name MATCHES "^(base|grpc_port|proto|ps|ps_.*|sha256)$")
     return()
   endif()
   set_target_properties(attune_${name} PROPERTIES EXPORT_NAME ${name})

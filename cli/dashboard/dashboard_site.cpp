@@ -4,6 +4,7 @@
 #include <cctype>
 #include <string_view>
 
+#include "base/sha256.h"
 #include "operator/local/rest/access_token.h"
 #include "operator/local/rest/rest_request.h"
 
@@ -80,8 +81,8 @@ HttpPage Answer(const HttpRequest& request, const DashboardAccess& access, const
   if (!IsOurs(request.host)) return {.code = 403, .body = kWrongHost};
   const auto target = local::ParseTarget(request.path + "?" + request.query);
   if (!target.ok()) return {.code = 400, .body = std::string(Message(target.status())) + "\n"};
-  const bool by_query = local::SameSecret(QueryValue(*target, "token"), access.token);
-  const bool by_cookie = local::SameSecret(CookieOf(request.cookie, CookieName(access)), access.token);
+  const bool by_query = SameInConstantTime(QueryValue(*target, "token"), access.token);
+  const bool by_cookie = SameInConstantTime(CookieOf(request.cookie, CookieName(access)), access.token);
   if (!by_query && !by_cookie && !local::IsBearer(request.authorization, access.token))
     return {.code = 403, .body = kNoToken};
   HttpPage page = Choose(request.path, *target, sight);

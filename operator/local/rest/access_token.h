@@ -8,8 +8,6 @@
 
 namespace attune::local {
 
-// Compares in constant time: a token must not leak through how long a refusal takes.
-bool SameSecret(std::string_view a, std::string_view b);
 // The value of an Authorization header: "Bearer <token>".
 bool IsBearer(std::string_view authorization, std::string_view token);
 // "/token/<token>/..." authorizes too: kubectl sends no bearer token without TLS, but keeps the path of its server.

@@ -8,6 +8,7 @@
 #include <grpcpp/security/tls_certificate_provider.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include "base/sha256.h"
 #include "ps/transport/security/job_authority.h"
 #include "ps/transport/security/job_secret.h"
 #include "ps/transport/security/tls.h"
@@ -91,7 +92,7 @@ Status CheckCaller(const ControlSecurity& security, const grpc::ServerContextBas
                    "the node's certificate is not of this job: its names lack the job's uid");
     }
   }
-  if (!SameSecret(shown(kTokenMetadata), security.token)) {
+  if (!SameInConstantTime(shown(kTokenMetadata), security.token)) {
     return Error(StatusCode::kUnauthenticated,
                  "the node's job token is not this job's; give all pods of the job the same token");
   }

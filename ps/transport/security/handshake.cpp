@@ -5,6 +5,7 @@
 #include <cstring>
 #include <span>
 
+#include "base/sha256.h"
 #include "proto/contract.h"
 
 namespace attune::ps {
@@ -90,7 +91,7 @@ Status CheckChallenge(const JobSecret& secret, const wire::Hello& hello, const w
                  "refused before anything was said: the peer is of another release, or its rows are encrypted and this "
                  "node's are not; its log says which");
   }
-  if (!SameSecret(challenge.proof, ProofOfChallenge(secret, hello, challenge))) {
+  if (!SameInConstantTime(challenge.proof, ProofOfChallenge(secret, hello, challenge))) {
     return Error(StatusCode::kUnauthenticated,
                  "what answers there does not know this job's secret: it is of another job, or was given another "
                  "token; give all pods of the job the same one");
@@ -120,7 +121,7 @@ void ProveHandshake(const JobSecret& secret, const wire::Hello& hello, const wir
 
 Status CheckProof(const JobSecret& secret, const wire::Hello& hello, const wire::Challenge& challenge,
                   const wire::Handshake& handshake) {
-  if (SameSecret(handshake.proof, ProofOfHandshake(secret, hello, challenge, handshake))) return OkStatus();
+  if (SameInConstantTime(handshake.proof, ProofOfHandshake(secret, hello, challenge, handshake))) return OkStatus();
   return Error(StatusCode::kUnauthenticated,
                "the peer does not know this job's secret: it is of another job, or was given another token");
 }
@@ -177,7 +178,7 @@ void ProveReply(const JobSecret& secret, const wire::Challenge& challenge, const
 Status ReadReply(const JobSecret& secret, const wire::Challenge& challenge, const wire::Handshake& handshake,
                  const wire::HandshakeReply& reply) {
   if (reply.magic != wire::kHandshakeMagic ||
-      !SameSecret(reply.proof, ProofOfReply(secret, challenge, handshake, reply))) {
+      !SameInConstantTime(reply.proof, ProofOfReply(secret, challenge, handshake, reply))) {
     return Error(StatusCode::kUnauthenticated,
                  "the peer does not believe that this node is of its job; give all pods of the job the same token");
   }

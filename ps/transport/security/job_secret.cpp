@@ -1,7 +1,6 @@
 #include "ps/transport/security/job_secret.h"
 
 #include <openssl/core_names.h>
-#include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/kdf.h>
 #include <openssl/params.h>
@@ -66,15 +65,6 @@ KeyBytes JobSecret::Prove(std::initializer_list<std::span<const std::byte>> piec
   good = good && ::EVP_MAC_final(context.get(), proof.data(), &size, proof.size()) == 1 && size == proof.size();
   ATTUNE_CHECK(good) << "OpenSSL cannot authenticate messages";
   return proof;
-}
-
-bool SameSecret(std::span<const unsigned char> a, std::span<const unsigned char> b) {
-  // The length is no secret.
-  return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
-}
-
-bool SameSecret(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
 KeyBytes FreshNonce() {

@@ -38,10 +38,6 @@ class JobSecret {
   KeyBytes authority_seed_{};
 };
 
-// Whether two proofs or secrets are the same, in a time that does not depend on where they differ.
-bool SameSecret(std::span<const unsigned char> a, std::span<const unsigned char> b);
-bool SameSecret(std::string_view a, std::string_view b);
-
 // Bytes that were never used before and cannot be foreseen.
 KeyBytes FreshNonce();
 
