@@ -156,10 +156,11 @@ void AddGoalAndData(std::vector<Field>& fields) {
   fields.push_back(Range(
       Default(Bound("spec.data.items", "Items of an epoch; 0: the worker program says.", LENS(spec.data.items)), 0), 0,
       kCountMax));
-  fields.push_back(Range(Default(Bound("spec.data.leaseItems", "Items handed to a worker at a time; 0: chosen.",
-                                       LENS(spec.data.lease_items)),
-                                 0),
-                         0, kCountMax));
+  fields.push_back(Range(
+      Default(Bound("spec.data.leaseItems", "Items handed to a worker at a time; 0: chosen by how long they take.",
+                    LENS(spec.data.lease_items)),
+              0),
+      0, kCountMax));
   fields.push_back(Default(Object("spec.synchronization", "How workers keep pace with each other."), Json::object()));
   Field mode =
       Default(Bound("spec.synchronization.mode",

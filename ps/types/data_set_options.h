@@ -11,7 +11,9 @@ struct DataSetOptions {
   // the goal does not end it, and once the goal is reached it begins only when no worker holds a lease of the training
   // data.
   uint64_t epochs = 0;
-  uint64_t lease_items = 0;  // items handed out at a time; 0: as the manifest says, else chosen from `items`
+  // Items handed out at a time. 0: as the manifest says, else chosen by how long they take, so that leases of one data
+  // set differ in size.
+  uint64_t lease_items = 0;
   // Evaluation on the way, every goal.evaluateEvery of the manifest: the items (0 means 1 here) become free each time
   // that an evaluation is due, and a range of them never waits: it ends at once while none is due. Ask for it after
   // each step; that costs nothing. Without goal.evaluateEvery, and once the goal is reached, none is ever due. Leave

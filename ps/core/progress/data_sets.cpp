@@ -43,10 +43,13 @@ StatusOr<DataSetOptions> Resolve(const OpenDataSet& asked, const DataSets::Terms
     resolved.epochs = terms.goal.epochs.value_or(terms.goal.limits_training() ? 0 : 1);  // 0: until another goal
   }
   if (resolved.lease_items == 0) resolved.lease_items = terms.lease_items;
-  constexpr uint64_t kLeasesPerEpoch = 256;  // enough to balance tens of workers, few enough to cost nothing
-  if (resolved.lease_items == 0) resolved.lease_items = std::max<uint64_t>(1, resolved.items / kLeasesPerEpoch);
+  if (resolved.lease_items == 0) resolved.lease_items = LeaseSize(resolved.items).items();
   resolved.lease_items = std::max(resolved.lease_items, resolved.items / kLeasesPerEpochMax);
   return resolved;
+}
+
+std::optional<LeaseSize> ChosenSize(bool chosen, uint64_t items) {
+  return chosen ? std::optional(LeaseSize(items)) : std::nullopt;
 }
 
 const CutRecord::DataSet* FindRecord(const CutRecord* resume, const std::string& name) {
@@ -97,12 +100,14 @@ StatusOr<DataSets::Opened> DataSets::Open(const OpenDataSet& asked, const Terms&
     evaluations.Resume(ledger.epochs_begun(), place.epoch, place.step);
     ledger.BeginUpTo(evaluations.state().due);
   }
+  const bool chosen = asked.options.lease_items == 0 && terms.lease_items == 0;
   data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
                         .name = asked.name,
                         .asked = resolved,
                         .follows_goal = FollowsGoal(asked.options),
                         .when_due = resolved.when_due,
                         .items_in_newest = ledger.items_done(),
+                        .chosen_size = ChosenSize(chosen, resolved.items),
                         .ledger = std::move(ledger)});
   const DataSet& opened = data_sets_.back();
   if (!current_ && !opened.when_due) current_ = opened.id;
@@ -190,13 +195,20 @@ std::optional<DataSets::Answer> DataSets::AnswerTo(const WaitingLease& waiting, 
     return Answer{.granted = {}, .ended = LeasesEndReason::kGoalReached};
   }
   if (!TrainingIsEnding(data_set, goal_reached) && may_begin(data_set)) {
-    if (const std::optional<Lease> lease = data_set.ledger.Grant(waiting.worker)) {
+    if (const std::optional<Lease> lease = Grant(data_set, waiting.worker, now)) {
       if (data_set.follows_goal) current_ = data_set.id;
       return Answer{.granted = lease, .ended = {}};
     }
   }
   if (waiting.deadline <= now) return Answer();
   return std::nullopt;
+}
+
+std::optional<Lease> DataSets::Grant(DataSet& data_set, NodeId worker, MonotonicTime now) {
+  if (!data_set.chosen_size) return data_set.ledger.Grant(worker);
+  std::optional<Lease> lease = data_set.ledger.Grant(worker, data_set.chosen_size->items());
+  if (lease) data_set.chosen_size->NoteGranted(now, data_set.ledger.leases().size());
+  return lease;
 }
 
 std::vector<RequestId> DataSets::TakeWaiting(NodeId worker) {
@@ -296,7 +308,8 @@ std::vector<CoordinatorRecord::DataSet> DataSets::RecordsWithHolders() const {
                                     .holders = {},
                                     .closing = data_set.closing,
                                     .when_due = data_set.when_due,
-                                    .items_in_newest = data_set.items_in_newest};
+                                    .items_in_newest = data_set.items_in_newest,
+                                    .lease_size_chosen = data_set.chosen_size.has_value()};
     copy.progress.name = data_set.name;
     for (const auto& [id, lease] : data_set.ledger.leases()) {
       copy.holders.push_back({id, lease.worker});  // as Record() lists them
@@ -361,6 +374,7 @@ uint64_t DataSets::Restore(const CoordinatorRecord::DataSet& kept, uint64_t eval
                         .closing = kept.closing,
                         .when_due = kept.when_due,
                         .items_in_newest = kept.items_in_newest,
+                        .chosen_size = ChosenSize(kept.lease_size_chosen, progress.items),
                         .ledger = std::move(ledger)});
   if (kept.follows_goal && !current_) current_ = data_sets_.back().id;
   return again;

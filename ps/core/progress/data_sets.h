@@ -18,6 +18,7 @@
 #include "base/time_source.h"
 #include "ps/core/progress/evaluation_schedule.h"
 #include "ps/core/progress/lease_ledger.h"
+#include "ps/core/progress/lease_size.h"
 #include "ps/core/protocol/coordinator_record.h"
 #include "ps/core/protocol/cut_record.h"
 #include "ps/core/protocol/ids.h"
@@ -31,9 +32,10 @@ struct DataSet {
   std::string name;
   DataSetOptions asked;  // by the first opener
   bool follows_goal = true;
-  bool closing = false;          // has epochs of its own, and was asked for when the goal had been reached
-  bool when_due = false;         // evaluation on the way
-  uint64_t items_in_newest = 0;  // done ones that the newest checkpoint contains
+  bool closing = false;                  // has epochs of its own, and was asked for when the goal had been reached
+  bool when_due = false;                 // evaluation on the way
+  uint64_t items_in_newest = 0;          // done ones that the newest checkpoint contains
+  std::optional<LeaseSize> chosen_size;  // empty: a given one, which stays
   LeaseLedger ledger;
 };
 
@@ -147,6 +149,7 @@ class DataSets {
  private:
   std::optional<Answer> AnswerTo(const WaitingLease& waiting, MonotonicTime now, bool goal_reached, bool evaluates,
                                  const std::function<bool(const DataSet&)>& may_begin);
+  static std::optional<Lease> Grant(DataSet& data_set, NodeId worker, MonotonicTime now);
   DataSet* FindOpen(DataSetId id);
   bool TrainingIsEnding(const DataSet& asked, bool goal_reached) const;
   static bool NoteClosing(DataSet& data_set);

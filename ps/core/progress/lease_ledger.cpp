@@ -126,21 +126,21 @@ bool LeaseLedger::HasFree() const {
   return !free_.empty() || fresh_epoch_ < std::min(last, begin_up_to_.value_or(last));
 }
 
-std::optional<Lease> LeaseLedger::Grant(NodeId worker) {
+std::optional<Lease> LeaseLedger::Grant(NodeId worker, uint64_t items) {
   if (!HasFree()) return std::nullopt;
   Lease lease{.id = std::exchange(*next_id_, next_id_->Next()), .worker = worker};
   if (!free_.empty()) {
     const auto range = free_.begin();
     lease.epoch = range->first.epoch;
     lease.begin = range->first.begin;
-    lease.end = std::min(range->second, lease.begin + lease_items_);
+    lease.end = std::min(range->second, lease.begin + items);
     const uint64_t end = range->second;
     free_.erase(range);
     if (lease.end < end) free_.emplace(RangeStart{lease.epoch, lease.end}, end);
   } else {
     lease.epoch = fresh_epoch_;
     lease.begin = fresh_begin_;
-    lease.end = std::min(items_, lease.begin + lease_items_);
+    lease.end = std::min(items_, lease.begin + items);
     fresh_begin_ = lease.end;
     if (fresh_begin_ == items_) {
       ++fresh_epoch_;

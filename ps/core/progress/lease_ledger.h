@@ -39,8 +39,9 @@ class LeaseLedger {
   // `all_leases`: those too of which every item is done, for their workers hold them until they say so.
   CutRecord::DataSet Record(bool all_leases = false) const;
 
-  // Nothing when no item is free now; see AllDone.
-  std::optional<Lease> Grant(NodeId worker);
+  // At most `items`, which is not 0. Nothing when no item is free now; see AllDone.
+  std::optional<Lease> Grant(NodeId worker, uint64_t items);
+  std::optional<Lease> Grant(NodeId worker) { return Grant(worker, lease_items_); }
   // Reports of a worker. NotFound when it holds no such lease (a late copy, or it was taken away): harmless.
   Status Advance(NodeId worker, LeaseId lease, uint64_t position);
   Status Done(NodeId worker, LeaseId lease);

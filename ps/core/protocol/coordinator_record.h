@@ -71,6 +71,7 @@ struct CoordinatorRecord {
     bool closing = false;          // work of after the goal
     bool when_due = false;         // evaluation on the way
     uint64_t items_in_newest = 0;  // done ones that the newest checkpoint contains
+    bool lease_size_chosen = false;
     bool operator==(const DataSet&) const = default;
   };
 
@@ -110,7 +111,7 @@ ATTUNE_FIELDS(CoordinatorRecord::Table, FIELD(spec), FIELD(failed), FIELD(opened
 ATTUNE_FIELDS(CoordinatorRecord::Node, FIELD(node, Is::kNode), FIELD(uses_leases));
 ATTUNE_FIELDS(CoordinatorRecord::Holder, FIELD_AS("leases", lease), FIELD_AS("workers", worker, Is::kNode));
 ATTUNE_FIELDS(CoordinatorRecord::DataSet, FIELD(progress), FIELD(follows_goal), Columns(&T::holders, kOpenLeasesMax),
-              FIELD(closing), FIELD(when_due), FIELD(items_in_newest, Is::kCount));
+              FIELD(closing), FIELD(when_due), FIELD(items_in_newest, Is::kCount), FIELD(lease_size_chosen));
 ATTUNE_FIELDS(CoordinatorRecord, FIELD(number), FIELD(host, Is::kNodeOrNone), FIELD(goal), FIELD(items, Is::kCount),
               FIELD(lease_items, Is::kCount), FIELD(servers), FIELD(synchronization, AtMost(kNameBytesMax)),
               FIELD(row_management), FIELD(load), FIELD(resume), FIELD(servers_wanted), FIELD(backups),

@@ -17,7 +17,7 @@ CoordinatorParameters CoordinatorParameters::FromSeed(uint64_t seed) {
   p.backups = static_cast<uint32_t>(random.Below(2));
   p.items = 40 + random.Below(400);
   p.epochs = 1 + random.Below(3);
-  p.lease_items = 1 + random.Below(30);
+  p.lease_items = random.Below(31);  // 0: chosen
   p.mode = kModes[random.Below(4)];
   p.delay_milliseconds_max = random.Chance(0.2) ? 50 : 0.2 + random.Uniform() * 5;
   p.slow_worker_factor = random.Chance(0.5) ? 1 : 20;

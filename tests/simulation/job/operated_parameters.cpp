@@ -16,7 +16,7 @@ JobParameters DrawJob(uint64_t seed, Random& random) {
   p.backups = p.servers > 1 && random.Chance(0.8) ? 1 : 0;
   p.items = 20 + random.Below(60);
   p.epochs = 1 + random.Below(2);
-  p.lease_items = 1 + random.Below(12);
+  p.lease_items = random.Below(13);  // 0: chosen
   p.keys = 4 + random.Below(30);
   p.pushes_in_flight_max = static_cast<uint32_t>(1 + random.Below(12));
   p.keys_per_message_max = 1 + random.Below(8);

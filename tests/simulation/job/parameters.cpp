@@ -44,7 +44,7 @@ JobParameters JobParameters::FromSeed(uint64_t seed) {
   p.shards = static_cast<uint32_t>(p.servers + random.Below(32));
   p.items = 20 + random.Below(100);
   p.epochs = 1 + random.Below(2);
-  p.lease_items = 1 + random.Below(25);
+  p.lease_items = random.Below(26);  // 0: chosen
   p.keys = 4 + random.Below(60);
   p.pushes_in_flight_max = static_cast<uint32_t>(1 + random.Below(12));
   p.keys_per_message_max = 1 + random.Below(8);

@@ -436,6 +436,7 @@ CoordinatorRecord HostileMessages::Record() {
                                 .finished_epochs = Number(3)};
     CoordinatorRecord::DataSet data_set{.follows_goal = random_.Chance(0.7), .closing = random_.Chance(0.2)};
     data_set.items_in_newest = Number(60);
+    data_set.lease_size_chosen = random_.Chance(0.3);
     uint64_t epoch = progress.finished_epochs, at = 0;
     for (size_t i = random_.Below(6); i > 0; --i) {
       const uint64_t begin = at + Number(5), end = begin + 1 + Number(9);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -242,6 +243,45 @@ TEST_F(DataSetsTest, ASuccessorKeepsLeasesThatTheirWorkersKnowAndFreesTheOthers)
   EXPECT_EQ(restored.ledger.leases().begin()->second.position, annas.begin + 3);
   EXPECT_EQ(restored.ledger.items_done(), 3U);
   EXPECT_EQ(next.current(), &restored);
+}
+
+// What a program that asks for nothing else gets: steps of a millisecond, two leases open at a time.
+uint64_t ItemsOfLastLease(DataSets& data_sets, DataSetId id, int leases) {
+  uint64_t items = 0;
+  MonotonicTime now = kStart;
+  std::deque<Lease> held;
+  for (int i = 0; i < leases; ++i) {
+    data_sets.Wait({.worker = kAnna, .request = RequestId(1), .data_set = id, .deadline = kNever});
+    data_sets.Serve(
+        now, false, false, [](NodeId, const DataSet&) { return true; },
+        [&](const WaitingLease&, const DataSets::Answer& answer) { held.push_back(answer.granted.value()); });
+    items = held.back().end - held.back().begin;
+    now += std::chrono::milliseconds(items);
+    if (held.size() < 2) continue;
+    data_sets.Done(kAnna, held.front().id);
+    held.pop_front();
+  }
+  return items;
+}
+
+TEST_F(DataSetsTest, LeasesWhoseSizeIsChosenGrowAndThoseOfAGivenSizeDoNot) {
+  goal_.epochs = 100;
+  const DataSetId chosen = IdOf("chosen", {.items = 512}), given = IdOf("given", {.items = 512, .lease_items = 2});
+  EXPECT_EQ(ItemsOfLastLease(data_sets_, chosen, 200), 32U);
+  EXPECT_EQ(ItemsOfLastLease(data_sets_, given, 200), 2U);
+  EXPECT_TRUE(Open("chosen", {.items = 512}).ok()) << "a worker that comes later asks as the first one did";
+}
+
+TEST_F(DataSetsTest, LeasesOfAChosenSizeGrowUnderASuccessorToo) {
+  goal_.epochs = 100;
+  const DataSetId chosen = IdOf("chosen", {.items = 512}), given = IdOf("given", {.items = 512, .lease_items = 2});
+  ItemsOfLastLease(data_sets_, chosen, 200);
+  DataSets next(4);
+  for (const auto& record : data_sets_.RecordsWithHolders()) next.Restore(record, 0, [](NodeId) { return nullptr; });
+  EXPECT_EQ(ItemsOfLastLease(next, chosen, 200), 32U);
+  EXPECT_EQ(ItemsOfLastLease(next, given, 200), 2U);
+  EXPECT_TRUE(
+      next.Open({.header = {}, .name = "chosen", .options = {.items = 512}}, {.goal = goal_}, evaluations_).ok());
 }
 
 }  // namespace

@@ -1,0 +1,54 @@
+// How many items a lease holds where neither the program nor the manifest says: few enough that workers end together,
+// and so many that a worker has work in hand while it asks for more.
+//
+// A worker holds one lease and has the next one ready. Where both together last as short as a message takes, it waits
+// for leases rather than for rows, and cannot announce what its next steps touch. So leases grow while they end sooner
+// than that. How long one is open follows from how many are open and how often one is granted (Little's law: L = rate
+// x time), which needs no memory of any single lease.
+//
+// Pure; externally synchronized.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/time_source.h"
+
+namespace attune::ps {
+
+class LeaseSize {
+ public:
+  static constexpr uint64_t kLeasesPerEpoch = 256;    // enough to balance tens of workers, few enough to cost nothing
+  static constexpr uint64_t kLeasesPerEpochMin = 16;  // however soon they end, an epoch is shared by several workers
+  static constexpr Duration kTooShort = std::chrono::milliseconds(100), kTooLong = std::chrono::seconds(1);
+
+  // Of a data set of `items`.
+  explicit LeaseSize(uint64_t items)
+      : least_(std::max<uint64_t>(1, items / kLeasesPerEpoch)),
+        most_(std::max<uint64_t>(1, items / kLeasesPerEpochMin)),
+        items_(least_) {}
+
+  uint64_t items() const { return items_; }
+
+  // One was granted now; with it `open` leases are held.
+  void NoteGranted(MonotonicTime now, size_t open) {
+    if (granted_ == 0) since_ = now;
+    if (granted_++ < kWindow) return;
+    const double held = Seconds(now - since_) / kWindow * static_cast<double>(open);
+    if (held < Seconds(kTooShort)) items_ = std::min(2 * items_, most_);
+    if (held > Seconds(kTooLong)) items_ = std::max(items_ / 2, least_);
+    granted_ = 1;
+    since_ = now;
+  }
+
+ private:
+  static constexpr int kWindow = 16;  // grants between two looks
+
+  uint64_t least_, most_, items_;
+  int granted_ = 0;  // since the last look, the grant that began the window included
+  MonotonicTime since_{};
+};
+
+}  // namespace attune::ps
