@@ -111,6 +111,8 @@ struct RowsArguments {
 struct ExplainArguments {
   std::string job;
   bool model = false, rows = false, json = false;
+  std::string row;   // "input:17"; "": none
+  int seconds = 10;  // that it is looked at
 };
 struct PolicyArguments {
   std::string action = "list";  // list, explain, test

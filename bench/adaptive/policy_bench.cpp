@@ -71,13 +71,13 @@ std::vector<Workload> Workloads() {
 }
 
 // One trace per key.
-std::vector<RowTrace> TracesOf(const Workload& workload, const ManagedJob& job, uint32_t slots, uint64_t seed) {
+std::vector<UseTrace> TracesOf(const Workload& workload, const ManagedJob& job, uint32_t slots, uint64_t seed) {
   Random random(seed);
-  std::vector<RowTrace> traces(kKeys);
+  std::vector<UseTrace> traces(kKeys);
   for (uint32_t slot = 0; slot < slots; ++slot) {
     for (uint32_t node = 0; node < job.nodes; ++node) {
       for (uint32_t i = 0; i < kStepsPerSlot * kKeysPerStep; ++i) {
-        RowTrace& trace = traces[workload.draw(random, node, slot)];
+        UseTrace& trace = traces[workload.draw(random, node, slot)];
         if (trace.empty() || trace.back().slot != slot || trace.back().node != node)
           trace.push_back({slot, node, 0, 0});
         SlotUse& use = trace.back();
@@ -102,22 +102,22 @@ constexpr Rule kRules[] = {{"leave", LeaveAlone},
                            {"unguarded", MoveOrReplicate, false}};
 
 void Compare(const Workload& workload, const ManagedJob& job, uint32_t slots, uint64_t seed) {
-  const std::vector<RowTrace> traces = TracesOf(workload, job, slots, seed);
+  const std::vector<UseTrace> traces = TracesOf(workload, job, slots, seed);
   const auto total = [&](auto&& cost_of) {
     double sum = 0;
-    for (const RowTrace& trace : traces) sum += cost_of(trace);
+    for (const UseTrace& trace : traces) sum += cost_of(trace);
     return sum;
   };
-  const double decided = total([&](const RowTrace& trace) { return CostOf(job, trace, DecideByCost); });
+  const double decided = total([&](const UseTrace& trace) { return CostOf(job, trace, DecideByCost); });
   std::printf("%-20s %3u nodes  %8.3f ms/slot ", workload.name, job.nodes, 1e3 * decided / slots);
   for (const Rule& rule : kRules) {
     ManagedJob ruled = job;
     ruled.is_guarded = rule.is_guarded;
-    const double cost = total([&](const RowTrace& trace) { return CostOf(ruled, trace, rule.rule); });
+    const double cost = total([&](const UseTrace& trace) { return CostOf(ruled, trace, rule.rule); });
     std::printf("  %s %.2f", rule.name, decided / cost);
   }
   if (job.nodes <= 4) {
-    std::printf("  best %.2f", decided / total([&](const RowTrace& trace) { return LeastCost(job, trace); }));
+    std::printf("  best %.2f", decided / total([&](const UseTrace& trace) { return LeastCost(job, trace); }));
   }
   std::printf("\n");
   std::fflush(stdout);

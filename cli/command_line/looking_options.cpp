@@ -77,13 +77,26 @@ void AddRuns(CLI::App& app, TypedValues& values) {
 void AddExplain(CLI::App& app, TypedValues& values) {
   CLI::App* explain = AddCommand(app, "explain", "Explain what the tuner did to a job, why, and what came of it",
                                  "  attune explain word2vec\n  attune explain word2vec --model\n"
-                                 "  attune explain word2vec --rows\n");
+                                 "  attune explain word2vec --rows\n"
+                                 "  attune explain word2vec --row input:17\n");
   explain->add_option("JOB", values.explain.job, kJobOrOnly);
   CLI::Option* const model =
       explain->add_flag("--model", values.explain.model, "Also what it believes of other settings");
-  explain
-      ->add_flag("--rows", values.explain.rows, "Instead: what is made of announced rows, by table, and what it saves")
-      ->excludes(model);
+  CLI::Option* const rows = explain
+                                ->add_flag("--rows", values.explain.rows,
+                                           "Instead: what is made of announced rows, by table, and what it saves")
+                                ->excludes(model);
+  CLI::Option* const row =
+      explain
+          ->add_option("--row", values.explain.row,
+                       "Instead: what happens to this row from now on, at each process of the running job")
+          ->excludes(model)
+          ->excludes(rows)
+          ->type_name("TABLE:KEY");
+  explain->add_option("--seconds", values.explain.seconds, "For how long the row is looked at")
+      ->needs(row)
+      ->check(CLI::Range(1, 60))
+      ->capture_default_str();
   AddJsonOutput(*explain, values, "json: an object, for programs");
 }
 

@@ -129,6 +129,26 @@ Json TablesSchema(const std::string& description) {
           {"items", item}};
 }
 
+Json PodRowTracesSchema(const std::string& description) {
+  constexpr int32_t kNameMax = 253;
+  const Json item = {{"type", "object"},
+                     {"required", {"pod"}},
+                     {"properties",
+                      {{"pod", StringSchema("", kNameMax)},
+                       {"message", StringSchema("Why it says nothing.")},
+                       {"events",
+                        {{"type", "array"},
+                         {"description", "What was seen, oldest first, with the seconds since the beginning."},
+                         {"maxItems", RowTraceStatus::kEventsMax},
+                         {"x-kubernetes-list-type", "atomic"},
+                         {"items", StringSchema("")}}}}}};
+  return {{"type", "array"},
+          {"description", description},
+          {"maxItems", RowTraceStatus::kPodsMax},
+          {"x-kubernetes-list-type", "atomic"},
+          {"items", item}};
+}
+
 Json SettingsSchema(const std::string& description) {
   constexpr int32_t kSettingsMax = 16, kTextMax = 256;
   const Json item = {{"type", "object"},
@@ -249,6 +269,8 @@ Json SchemaOf(const Field& field) {
       return LossesSchema(field.description);
     case FieldType::kTableList:
       return TablesSchema(field.description);
+    case FieldType::kRowTraceList:
+      return PodRowTracesSchema(field.description);
     case FieldType::kFailureRules:
       return FailureRulesSchema(field.description);
   }

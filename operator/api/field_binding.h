@@ -152,6 +152,13 @@ struct Binding<std::vector<TableRows>> {
 };
 
 template <>
+struct Binding<std::vector<PodRowTrace>> {
+  static constexpr FieldType kType = FieldType::kRowTraceList;
+  static void Set(std::vector<PodRowTrace>& target, const Json& value);
+  static Json Get(const std::vector<PodRowTrace>& source);
+};
+
+template <>
 struct Binding<std::vector<TuningDecision>> {
   static constexpr FieldType kType = FieldType::kDecisionList;
   static void Set(std::vector<TuningDecision>& target, const Json& value);

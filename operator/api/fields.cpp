@@ -85,6 +85,8 @@ std::string AllowedText(const Field& field) {
       return "a list of losses";
     case FieldType::kTableList:
       return "a list of tables";
+    case FieldType::kRowTraceList:
+      return "a list of pods";
     case FieldType::kFailureRules:
       return "a list of rules";
   }

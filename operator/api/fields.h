@@ -29,6 +29,7 @@ enum class FieldType {
   kSettingList,   // list of ChosenSetting
   kLossList,      // list of MachineLoss
   kTableList,     // list of TableRows
+  kRowTraceList,  // list of PodRowTrace
   kNumbers,       // list of whole numbers
   kFailureRules,  // list of FailureRule
   kQuantity,      // cpu or memory as Kubernetes writes it, a string or a whole number

@@ -94,6 +94,7 @@ void ParseMetadata(const Json& metadata, TrainingJob& job, std::vector<FieldProb
     job.checkpoint_request = TextAt(*annotations, kAnnotationCheckpointRequest).substr(0, kRequestBytesMax);
     job.move_request = TextAt(*annotations, kAnnotationMove).substr(0, kRequestBytesMax);
     job.restart_request = TextAt(*annotations, kAnnotationRestart).substr(0, kRequestBytesMax);
+    job.row_trace_request = TextAt(*annotations, kAnnotationRowTrace).substr(0, kRequestBytesMax);
   }
   const auto generation = metadata.find("generation");
   if (generation != metadata.end() && generation->is_number_integer()) job.generation = generation->get<int64_t>();

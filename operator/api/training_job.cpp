@@ -119,6 +119,7 @@ class JobParser {
       case FieldType::kSettingList:
       case FieldType::kLossList:
       case FieldType::kTableList:
+      case FieldType::kRowTraceList:
         return value.is_array() ? field.set(job_, value) : Problem(field, FoundText(value));
     }
   }

@@ -19,6 +19,7 @@
 #include "operator/api/status/machine_loss.h"
 #include "operator/api/status/move_status.h"
 #include "operator/api/status/row_status.h"
+#include "operator/api/status/row_trace_status.h"
 #include "operator/api/status/suspension_status.h"
 #include "operator/api/status/tuning_status.h"
 #include "operator/api/tuning_policy.h"
@@ -109,7 +110,7 @@ struct BestCheckpointRule {
 // What a job can continue from after a loss, or be resumed from later.
 struct Checkpoint {
   std::string directory;  // absolute, as the servers see it; "": "checkpoints" beside the model
-  // 0: only when asked for; absent: as the operator chooses (operator/controller/plan/checkpoint_interval.h).
+  // 0: only when asked for; absent: as the operator chooses (operator/controller/plan/requests/checkpoint_interval.h).
   std::optional<int64_t> interval_seconds;
   int32_t keep = 3;         // newest ones kept, all older ones are removed
   std::string resume_from;  // directory of a checkpoint to begin with; "": from nothing
@@ -296,6 +297,7 @@ struct TrainingJobStatus {
   std::optional<ReliefStatus> relief;
   std::optional<StandstillStatus> standstill;
   std::optional<MoveStatus> move;
+  std::optional<RowTraceStatus> row_trace;
   std::vector<MachineLoss> machine_losses;  // of the last hour, oldest first
   std::optional<SuspensionStatus> suspension;
   std::optional<TuningStatus> tuning;
@@ -309,6 +311,7 @@ struct TrainingJob {
   std::string checkpoint_request;  // of the annotation attune.dev/checkpoint-request
   std::string move_request;        // of the annotation attune.dev/move; "": none, or withdrawn
   std::string restart_request;     // of the annotation attune.dev/restart
+  std::string row_trace_request;   // of the annotation attune.dev/row-trace
   // Who has stated the replicas of servers or workers last, where it is neither a person at a command line nor this
   // system: a controller that writes them again whenever they differ (metadata.managedFields). "": there is none.
   std::string replicas_manager;

@@ -15,7 +15,7 @@
 #include "operator/controller/plan/coordinator.h"
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/evidence.h"
-#include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/requests/requests.h"
 #include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/server_changes.h"
 #include "operator/controller/plan/servers.h"

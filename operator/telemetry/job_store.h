@@ -57,7 +57,8 @@ struct DirectiveAnswer {
   Outcome outcome = Outcome::kLost;
   std::string message;
   MonotonicTime at{};
-  uint32_t refusals = 0;  // of this key, one after the other; counted by the store
+  uint32_t refusals = 0;           // of this key, one after the other; counted by the store
+  std::vector<std::string> lines;  // of a TraceRow
 };
 
 // A server says that the coordinator has not answered it for some seconds.

@@ -2,9 +2,11 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <algorithm>
 #include <optional>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "attune/v1/telemetry.grpc.pb.h"
 #include "base/log.h"
@@ -24,6 +26,17 @@ constexpr Duration kCheckTimeout = std::chrono::seconds(60);
 
 grpc::Status ToGrpc(const Status& status) {
   return {static_cast<grpc::StatusCode>(static_cast<int>(status.code())), std::string(attune::Message(status))};
+}
+
+// What a process says of a row it was to look at, as far as an honest one says.
+std::vector<std::string> LinesKept(const v1::DirectiveResult& result) {
+  constexpr int kLinesKept = 201;  // RowTrace::kEventsMax, and how many were left out
+  constexpr size_t kLineBytesKept = 192;
+  std::vector<std::string> lines;
+  for (int i = 0; i < std::min(result.lines_size(), kLinesKept); ++i) {
+    lines.push_back(CleanText(result.lines(i), kLineBytesKept));
+  }
+  return lines;
 }
 
 // The address of a peer without its port; "ipv4:10.0.0.7:41822" is what gRPC says.
@@ -88,7 +101,8 @@ class ReactingStream final : public grpc::ServerBidiReactor<v1::SidecarMessage, 
   void Named(const std::string& implausible);
 
   std::map<uint64_t, std::string> TakeKeys();
-  void Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message);
+  void Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message,
+              std::vector<std::string> lines = {});
   // What one thread did to this object is seen by the next, the constructor's included. gRPC orders them too, by locks
   // that no checker of ours sees.
   void HandOver() { const MutexLock lock(mutex_); }
@@ -313,8 +327,9 @@ void ReactingStream::OnResult(const v1::DirectiveResult& result) {
   if (!result.accepted()) {
     log::Warn("directive refused", {{"pod", hello_.pod()}, {"id", result.id()}, {"reason", message}});
   }
-  if (!key->empty())
-    Record(*key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message);
+  if (key->empty()) return;
+  Record(*key, result.accepted() ? DirectiveAnswer::Outcome::kDone : DirectiveAnswer::Outcome::kRefused, message,
+         LinesKept(result));
 }
 
 void ReactingStream::Named(const std::string& implausible) {
@@ -330,8 +345,10 @@ std::map<uint64_t, std::string> ReactingStream::TakeKeys() {
   return open_.TakeAll();
 }
 
-void ReactingStream::Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message) {
-  shared_.store.Answered(hello_, key, {outcome, message, shared_.time.Now()});
+void ReactingStream::Record(const std::string& key, DirectiveAnswer::Outcome outcome, const std::string& message,
+                            std::vector<std::string> lines) {
+  shared_.store.Answered(hello_, key,
+                         {.outcome = outcome, .message = message, .at = shared_.time.Now(), .lines = std::move(lines)});
 }
 
 void ReactingStream::Enqueue(v1::OperatorMessage message) {

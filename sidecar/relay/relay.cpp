@@ -89,9 +89,11 @@ void Relay::OnProcessMessage(const ProcessSaid& said, MonotonicTime now, RelayOu
     case v1::ProcessMessage::kFinal:
       return final_.Set(message.final());
     case v1::ProcessMessage::kDirectiveResult: {
-      const v1::DirectiveResult& result = message.directive_result();
-      if (const auto id = directives_.TakeAnswered(result.id())) Answer(*id, result.accepted(), result.message());
-      return;
+      v1::DirectiveResult result = message.directive_result();
+      const auto id = directives_.TakeAnswered(result.id());
+      if (!id) return;
+      result.set_id(*id);
+      return Answer(std::move(result));
     }
     default:
       return;  // a kind of a later release
@@ -162,14 +164,18 @@ void Relay::OnDirective(const v1::Directive& directive, RelayOutput& out) {
   out.to_process.push_back(directives_.PassOn(directive));
 }
 
-// Each answer belongs to a directive of the present stream, and those are bounded where they are taken; an operator
-// that sends without end to a pod without process fills this queue only as fast as the stream drains it.
 void Relay::Answer(uint64_t stream_directive_id, bool accepted, std::string message) {
-  if (stream_ != Stream::kAccepted || results_.size() >= 2 * OpenDirectives::kMax) return;
   v1::DirectiveResult result;
   result.set_id(stream_directive_id);
   result.set_accepted(accepted);
   result.set_message(std::move(message));
+  Answer(std::move(result));
+}
+
+// Each answer belongs to a directive of the present stream, and those are bounded where they are taken; an operator
+// that sends without end to a pod without process fills this queue only as fast as the stream drains it.
+void Relay::Answer(v1::DirectiveResult result) {
+  if (stream_ != Stream::kAccepted || results_.size() >= 2 * OpenDirectives::kMax) return;
   results_.push_back(std::move(result));
 }
 

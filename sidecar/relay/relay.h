@@ -109,6 +109,7 @@ class Relay {
 
   void RefuseProcess(std::string reason, RelayOutput& out);
   void Answer(uint64_t stream_directive_id, bool accepted, std::string message);
+  void Answer(v1::DirectiveResult result);
   void DropStream(MonotonicTime now);
   bool ShouldConnect(MonotonicTime now) const;
   bool UndeliveredData() const;

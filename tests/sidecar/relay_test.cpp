@@ -298,6 +298,17 @@ TEST_F(RelayTest, DirectivesGoDownAndTheirResultsComeBackUnderTheOperatorsId) {
   EXPECT_EQ(std::count_if(up_.begin(), up_.end(), [](const auto& m) { return m.has_directive_result(); }), 1);
 }
 
+TEST_F(RelayTest, WhatAProcessSaysOfARowComesWithItsResult) {
+  ConnectProcess();
+  ConnectOperator();
+  Do(Drain(41));
+  ProcessSaid result = Result(down_[0].directive().id());
+  result.message.mutable_directive_result()->add_lines("0.001 s  read by the program");
+  Do(result);
+  ASSERT_EQ(up_.back().directive_result().lines_size(), 1);
+  EXPECT_EQ(up_.back().directive_result().lines(0), "0.001 s  read by the program");
+}
+
 TEST_F(RelayTest, ADirectiveThatComesBeforeTheProcessIsHeldForItAndSurvivesALostStream) {
   ConnectOperator();
   Do(Drain(1));

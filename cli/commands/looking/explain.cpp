@@ -6,7 +6,9 @@
 #include "cli/display/explanation.h"
 #include "cli/display/job/row_text.h"
 #include "cli/display/object_text.h"
+#include "cli/display/terminal.h"
 #include "cli/failure.h"
+#include "cli/requests/row_trace_request.h"
 #include "cli/runs/jobs.h"
 
 namespace attune::cli {
@@ -29,9 +31,28 @@ int ExplainRows(const kube::Json& object, const api::TrainingJob& job, bool json
   return kExitOk;
 }
 
+int ExplainRow(const ExplainArguments& arguments, const Target& target) {
+  const auto connection = ConnectToJob(target, arguments.job, Purpose::kSteer);
+  if (!connection.ok()) return Fail(connection.status());
+  Interrupts::Install();
+  if (!arguments.json) {
+    std::fprintf(stderr, "row %s is looked at for %d s\n", arguments.row.c_str(), arguments.seconds);
+  }
+  const auto trace = TraceRow(*connection->api, connection->key, arguments.row, arguments.seconds);
+  if (!trace.ok()) return Fail(trace.status());
+  kube::Json pods = kube::Json::array();
+  for (const api::PodRowTrace& pod : trace->pods) {
+    pods.push_back({{"pod", pod.pod}, {"message", pod.message}, {"events", pod.events}});
+  }
+  const kube::Json object = {{"row", arguments.row}, {"message", trace->message}, {"pods", pods}};
+  std::fputs(arguments.json ? JsonText(object).c_str() : RowTraceText(*trace).c_str(), stdout);
+  return kExitOk;
+}
+
 }  // namespace
 
 int Explain(const ExplainArguments& arguments, const Target& target) {
+  if (!arguments.row.empty()) return ExplainRow(arguments, target);
   auto connection = ConnectToJob(target, arguments.job, Purpose::kLook);
   if (!connection.ok()) return Fail(connection.status());
   const auto object = GetJob(*connection->api, connection->key);

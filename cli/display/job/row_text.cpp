@@ -79,4 +79,16 @@ std::string TablesText(const api::RowPlaces& places) {
   return text;
 }
 
+std::string RowTraceText(const api::RowTraceStatus& trace) {
+  std::string text;
+  for (const api::PodRowTrace& pod : trace.pods) {
+    text += pod.pod + "\n";
+    if (!pod.message.empty()) text += "  " + pod.message + "\n";
+    if (pod.message.empty() && pod.events.empty()) text += "  nothing happened to it here\n";
+    for (const std::string& event : pod.events) text += "  " + event + "\n";
+  }
+  if (!trace.message.empty()) text += trace.message + "\n";
+  return text;
+}
+
 }  // namespace attune::cli

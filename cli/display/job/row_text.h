@@ -4,6 +4,7 @@
 #include <string>
 
 #include "operator/api/status/row_status.h"
+#include "operator/api/status/row_trace_status.h"
 
 namespace attune::cli {
 
@@ -16,5 +17,7 @@ std::string AnnouncementsText(const api::RowPlaces& places);
 std::string CopiesText(const api::RowPlaces& places);
 // What is made of the rows of each table, and what that saves, in words.
 std::string TablesText(const api::RowPlaces& places);
+// What each process saw of one row, a line each.
+std::string RowTraceText(const api::RowTraceStatus& trace);
 
 }  // namespace attune::cli

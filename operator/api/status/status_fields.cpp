@@ -258,6 +258,19 @@ void AddRows(std::vector<Field>& fields) {
       &RowPlaces::tables);
 }
 
+void AddRowTrace(std::vector<Field>& fields) {
+  constexpr auto kTrace = &TrainingJobStatus::row_trace;
+  fields.push_back(
+      PartObject("status.rowTrace", "What happened to a row that was looked at (attune explain JOB --row).", kTrace));
+  const auto add = [&](const char* name, const char* description, auto member) {
+    fields.push_back(OmitEmpty(PartMember(std::string("status.rowTrace.") + name, description, kTrace, member)));
+  };
+  add("request", "The value of the annotation attune.dev/row-trace that is answered here.", &RowTraceStatus::request);
+  add("time", "When that was, RFC 3339.", &RowTraceStatus::time);
+  add("message", "What is wrong with it, or what is left out.", &RowTraceStatus::message);
+  add("pods", "What each process saw; removed some minutes after the answer.", &RowTraceStatus::pods);
+}
+
 void AddResult(std::vector<Field>& fields) {
   Field result = Object("status.result", "What the job reported at its end.");
   result.present = [](const TrainingJob& job) { return job.status.result.has_value(); };
@@ -318,6 +331,7 @@ void AddStatus(std::vector<Field>& fields) {
                                    LENS(status.secret))));
   AddDataPlane(fields);
   AddRows(fields);
+  AddRowTrace(fields);
   AddTuningStatus(fields);
   constexpr auto kPolicy = &TrainingJobStatus::policy;
   fields.push_back(PartObject("status.policy", "Tuning policies that select this job.", kPolicy));

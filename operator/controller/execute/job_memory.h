@@ -11,7 +11,7 @@
 #include "operator/controller/execute/carrier.h"
 #include "operator/controller/observe/act_failures.h"
 #include "operator/controller/observe/observed.h"
-#include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/requests/requests.h"
 #include "operator/controller/tuning/tuning_loop.h"
 
 namespace attune::controller {

@@ -8,7 +8,7 @@
 #include "operator/controller/observe/names.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
-#include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/plan/requests/checkpoint_interval.h"
 #include "proto/metric_name.h"
 #include "proto/row_management.h"
 #include "proto/sync_mode.h"
@@ -98,6 +98,7 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
   if (const auto took = LastCheckpointTook(observed); took && status.checkpoint && !status.checkpoint->time.empty()) {
     status.checkpoint->seconds = Seconds(*took);
   }
+  if (const auto& trace = progression.requests.row_trace) status.row_trace = trace;
   if (const auto& answer = progression.requests.checkpoint) {
     api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
     checkpoint.request = answer->request;

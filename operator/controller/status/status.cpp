@@ -6,7 +6,7 @@
 #include "operator/controller/objects/pods.h"
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
-#include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/plan/requests/checkpoint_interval.h"
 #include "operator/controller/plan/suspension/gang_start.h"
 #include "operator/controller/status/data_plane.h"
 #include "operator/controller/status/degraded.h"

@@ -9,7 +9,7 @@
 #include "operator/controller/observe/observed.h"
 #include "operator/controller/observe/options.h"
 #include "operator/controller/plan/coordinator.h"
-#include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/requests/requests.h"
 #include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/server_changes.h"
 #include "operator/controller/plan/servers.h"

@@ -9,7 +9,7 @@
 #include "operator/controller/observe/timestamp.h"
 #include "operator/controller/plan/directives.h"
 #include "operator/controller/plan/evidence.h"
-#include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/requests/requests.h"
 #include "operator/controller/plan/resizes.h"
 #include "operator/controller/plan/suspension/suspension.h"
 #include "operator/controller/status/status.h"

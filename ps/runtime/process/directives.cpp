@@ -91,10 +91,10 @@ StatusOr<Command> ToCommand(const v1::Directive& directive) {
   }
 }
 
-void AnswerBox::Put(uint64_t directive, const Status& status, const std::string& text) {
+void AnswerBox::Put(uint64_t directive, const Status& status, const std::string& text, std::vector<std::string> lines) {
   const MutexLock lock(mutex_);
   if (!wake_ || answers_.size() >= kAnswersMax) return;
-  Answer answer{directive, status.ok(), status.ok() ? text : std::string(attune::Message(status))};
+  Answer answer{directive, status.ok(), status.ok() ? text : std::string(attune::Message(status)), std::move(lines)};
   if (answer.text.size() > kTextBytesMax) answer.text.resize(kTextBytesMax);
   answers_.push_back(std::move(answer));
   wake_();

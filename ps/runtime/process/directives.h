@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/mutex.h"
 #include "base/status.h"
@@ -35,11 +36,12 @@ class AnswerBox {
     uint64_t directive = 0;  // its id
     bool accepted = false;
     std::string text;
+    std::vector<std::string> lines;  // of a TraceRow
   };
 
   explicit AnswerBox(std::function<void()> wake) : wake_(std::move(wake)) {}
 
-  void Put(uint64_t directive, const Status& status, const std::string& text);
+  void Put(uint64_t directive, const Status& status, const std::string& text, std::vector<std::string> lines = {});
   std::deque<Answer> TakeAll();
   // No answer wakes anybody afterwards.
   void Close();

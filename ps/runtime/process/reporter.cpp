@@ -87,10 +87,12 @@ class SocketReporter final : public Reporter {
         last_window = now;
         next_window = now + options_.window;
       }
+      trace_.AnswerWhenDue(now);
       SendAnswers();
       SendFinal();
       if (stopping) return;
-      WaitForEvents(socket_.connected() ? next_window : std::min(next_window, next_connect));
+      const MonotonicTime next = std::min(next_window, trace_.due());
+      WaitForEvents(socket_.connected() ? next : std::min(next, next_connect));
     }
   }
 
@@ -174,6 +176,7 @@ class SocketReporter final : public Reporter {
                                   : Error(StatusCode::kFailedPrecondition, "this process is not a worker");
       return answers_->Put(id, reported, "from the next step on");
     }
+    if (directive.has_trace_row()) return trace_.Begin(id, directive.trace_row(), time_.Now());
     StatusOr<Command> command = ToCommand(directive);
     if (command.ok() && !callbacks_.command) {
       command = Error(StatusCode::kFailedPrecondition, "this process does not run the job's coordinator");
@@ -193,6 +196,7 @@ class SocketReporter final : public Reporter {
       result->set_id(answer.directive);
       result->set_accepted(answer.accepted);
       result->set_message(std::move(answer.text));
+      for (std::string& line : answer.lines) result->add_lines(std::move(line));
       if (socket_.connected()) (void)socket_.Send(message.SerializeAsString());
     }
   }
@@ -208,6 +212,7 @@ class SocketReporter final : public Reporter {
   UnixSocket socket_;
   uint64_t sequence_ = 0;
   bool refused_ = false;
+  OpenTrace trace_{callbacks_.trace, *answers_};
 
   Mutex mutex_;
   CondVar delivered_;

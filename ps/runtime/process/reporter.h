@@ -13,6 +13,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/runtime/process/directives.h"
+#include "ps/runtime/process/open_trace.h"
 
 namespace attune::ps {
 
@@ -38,6 +39,8 @@ class Reporter {
     // The operator asks something of the coordinator; empty where none can run. Called on the reporter's thread; the
     // answer may come later and from another thread.
     std::function<void(const Command& command, AnswerCommand answer)> command;
+    // The operator asks what happens to a row; empty where there are none.
+    TraceCallbacks trace = {};
   };
 
   // Starts the thread; an absent sidecar is no error. `time` must outlive the reporter. Null when `socket_path` is

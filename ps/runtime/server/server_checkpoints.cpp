@@ -14,7 +14,7 @@ void ServerRuntime::Load(const LoadOrder& order) {
   uint32_t shards = 0;
   {
     const MutexLock lock(mutex_);
-    shards = core_->map().shard_count();
+    shards = (*core_)->map().shard_count();
   }
   auto loaded = std::make_shared<TableLoaded>();
   loaded->order = order;
@@ -45,8 +45,8 @@ void ServerRuntime::Restore(const RestoreOrder& order) {
   TableSpec spec;
   {
     const MutexLock lock(mutex_);
-    shards = core_->map().shard_count();
-    spec = core_->rows().tables()[order.table.value() - 1]->spec();
+    shards = (*core_)->map().shard_count();
+    spec = (*core_)->rows().tables()[order.table.value() - 1]->spec();
   }
   checkpoints_->Load(order.point, spec, RangesOf(order.shards, shards), [this, order](CheckpointIo::LoadedRows loaded) {
     if (!loaded.status.ok()) {
@@ -64,7 +64,7 @@ void ServerRuntime::Restore(const RestoreOrder& order) {
 void ServerRuntime::WriteSnapshot(const SnapshotOrder& order) {
   const MutexLock lock(mutex_);
   std::vector<TableStore*> stores;
-  for (const auto& store : core_->rows().tables()) stores.push_back(store.get());
+  for (const auto& store : (*core_)->rows().tables()) stores.push_back(store.get());
   checkpoints_->WriteSnapshot(order, stores, [this](SnapshotWritten written) {
     if (!written.status.ok()) log::Error("cannot write a checkpoint", {{"reason", written.status}});
     loop_->Post([this, written = std::move(written)] { Step(written); });

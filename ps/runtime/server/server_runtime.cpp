@@ -65,7 +65,7 @@ Status ServerRuntime::Open() {
                                                     *loop_, TransportEvents()));
   // Steps begin with this mutex, so the first one, which the connection brings at once, sees all of it in place.
   const MutexLock lock(mutex_);
-  core_ = std::make_unique<ServerCore>(CoreOptions());
+  core_ = std::make_unique<TracedServer>(CoreOptions());
   coordinator_ =
       CoordinatorClient::Start(options_.coordinator, *loop_,
                                {.on_connected = [this] { Step(PeerConnected{kCoordinator}); },
@@ -129,7 +129,20 @@ void ServerRuntime::StartReporter() {
            [](const std::string&) {
              return Error(StatusCode::kUnimplemented, "a server cannot leave a running job; its rows would be lost");
            },
-       .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); }}));
+       .threads = {},
+       .command = [this](const Command& command, const AnswerCommand& answer) { OnCommand(command, answer); },
+       .trace = {.begin = [this](const std::string& table, uint64_t key) { return BeginTrace(table, key); },
+                 .end = [this] { return EndTrace(); }}}));
+}
+
+Status ServerRuntime::BeginTrace(const std::string& table, uint64_t key) {
+  const MutexLock lock(mutex_);
+  return core_->BeginTrace(table, key, time_.Now());
+}
+
+std::vector<std::string> ServerRuntime::EndTrace() {
+  const MutexLock lock(mutex_);
+  return core_->EndTrace();
 }
 
 void ServerRuntime::OnCommand(const Command& command, const AnswerCommand& answer) {
@@ -151,12 +164,13 @@ StatusOr<std::string> ServerRuntime::Host(const HostCoordinator& wanted) {
   CoordinatorRuntime::Options options;
   {
     const MutexLock lock(mutex_);
-    options.core.newest_checkpoint = core_->rows().restore_point();
-    if (core_->terms().term() >= wanted.term || core_->node() == NodeId() || !core_->map().formed()) {
-      return Error(StatusCode::kFailedPrecondition,
-                   who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
-                       (core_->terms().term() >= wanted.term ? "obeys term " + std::to_string(core_->terms().term())
-                                                             : std::string("is not a member of the job yet")));
+    options.core.newest_checkpoint = (*core_)->rows().restore_point();
+    if ((*core_)->terms().term() >= wanted.term || (*core_)->node() == NodeId() || !(*core_)->map().formed()) {
+      return Error(
+          StatusCode::kFailedPrecondition,
+          who + " cannot begin at server " + std::to_string(options_.index) + ", which " +
+              ((*core_)->terms().term() >= wanted.term ? "obeys term " + std::to_string((*core_)->terms().term())
+                                                       : std::string("is not a member of the job yet")));
     }
   }
   EndCoordinatorBelow(wanted.term);
@@ -187,7 +201,7 @@ void ServerRuntime::EndCoordinatorBelow(uint32_t term) {
   std::optional<CoordinatorRecord> record = hosted_.EndBelow(term);
   if (!record) return;
   const MutexLock lock(mutex_);
-  core_->KeepRecord(std::move(*record));
+  (*core_)->KeepRecord(std::move(*record));
 }
 
 ServerOptions ServerRuntime::CoreOptions() {
@@ -215,8 +229,8 @@ void ServerRuntime::Step(ServerInput input) {
   {
     const MutexLock lock(mutex_);
     core_->Step(std::move(input), time_.Now(), out);
-    wake = core_->WakeAt();
-    node = core_->node();
+    wake = (*core_)->WakeAt();
+    node = (*core_)->node();
   }
   if (node != NodeId()) transport_->SetSelf(node);
   for (const Member& server : out.connect) transport_->Connect(server.node, server.address);
@@ -253,19 +267,19 @@ void ServerRuntime::Step(ServerInput input) {
 
 ServerCounters ServerRuntime::counters() const {
   const MutexLock lock(mutex_);
-  return core_->rows().counters();
+  return (*core_)->rows().counters();
 }
 
 uint64_t ServerRuntime::row_count() const {
   const MutexLock lock(mutex_);
   uint64_t rows = 0;
-  for (const auto& table : core_->rows().tables()) rows += table == nullptr ? 0 : table->row_count();
+  for (const auto& table : (*core_)->rows().tables()) rows += table == nullptr ? 0 : table->row_count();
   return rows;
 }
 
 void ServerRuntime::AddTables(MonotonicTime now, ServerFigures& figures) const {
-  std::map<TableId, TableInterests> interests = core_->rows().replicas().Survey(now);
-  RowTables::ForEach(core_->rows().tables(), [&](TableId id, const TableStore& table) {
+  std::map<TableId, TableInterests> interests = (*core_)->rows().replicas().Survey(now);
+  RowTables::ForEach((*core_)->rows().tables(), [&](TableId id, const TableStore& table) {
     figures.rows += table.row_count();
     figures.row_bytes += table.memory_bytes();
     if (figures.tables.size() >= kTablesReported) return;
@@ -281,12 +295,12 @@ v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
   ServerFigures figures;
   {
     const MutexLock lock(mutex_);
-    figures.counters = core_->rows().counters();
-    figures.parked_pulls = core_->rows().parked();
+    figures.counters = (*core_)->rows().counters();
+    figures.parked_pulls = (*core_)->rows().parked();
     AddTables(now, figures);
-    figures.coordinator_silent_seconds = std::max(0.0, Seconds(core_->terms().Silence(now)));
-    figures.map_version = core_->map().version.value();
-    figures.goal_reached = core_->goal_reached();
+    figures.coordinator_silent_seconds = std::max(0.0, Seconds((*core_)->terms().Silence(now)));
+    figures.map_version = (*core_)->map().version.value();
+    figures.goal_reached = (*core_)->goal_reached();
   }
   figures.bytes = transport_->counters();
   v1::WindowReport window = window_.Take(figures, now);

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "base/time_source.h"
 #include "ps/core/server/server_core.h"
+#include "ps/core/trace/traced_server.h"
 #include "ps/runtime/control/coordinator_client.h"
 #include "ps/runtime/control/coordinator_runtime.h"
 #include "ps/runtime/process/end_latch.h"
@@ -91,6 +92,8 @@ class ServerRuntime {
   StatusOr<std::string> Host(const HostCoordinator& wanted);
   void EndCoordinatorBelow(uint32_t term);
   v1::WindowReport TakeWindow(MonotonicTime now);
+  Status BeginTrace(const std::string& table, uint64_t key);
+  std::vector<std::string> EndTrace();
   void AddTables(MonotonicTime now, ServerFigures& figures) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Options options_;
@@ -99,7 +102,7 @@ class ServerRuntime {
   std::unique_ptr<CheckpointIo> checkpoints_;
 
   mutable Mutex mutex_;
-  std::unique_ptr<ServerCore> core_ ABSL_GUARDED_BY(mutex_) ABSL_PT_GUARDED_BY(mutex_);
+  std::unique_ptr<TracedServer> core_ ABSL_GUARDED_BY(mutex_) ABSL_PT_GUARDED_BY(mutex_);
 
   EndLatch end_;
   RejectionLog rejections_;  // of the loop

@@ -209,7 +209,11 @@ class WorkerSession final : public Session {
                runtime->RequestDrain(reason);
                return OkStatus();
              },
-         .threads = [runtime = runtime_](uint32_t threads) { return runtime->meter()->WantThreads(threads); }});
+         .threads = [runtime = runtime_](uint32_t threads) { return runtime->meter()->WantThreads(threads); },
+         .command = {},
+         .trace = {.begin = [runtime = runtime_](const std::string& table,
+                                                 uint64_t key) { return runtime->BeginTrace(table, key); },
+                   .end = [runtime = runtime_] { return runtime->EndTrace(); }}});
   }
 
   const SessionOptions options_;

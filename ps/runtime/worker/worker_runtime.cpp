@@ -48,7 +48,7 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
   events.on_disconnected = [this](NodeId peer, const Status&) { Submit(PeerDisconnected{peer}); };
   events.place = [this](NodeId from, RequestId request, size_t values) -> std::span<float> {
     const MutexLock at_core(mutex_);
-    return stopped_ ? std::span<float>() : core_.PlaceOf(from, request, values);
+    return stopped_ ? std::span<float>() : core_->PlaceOf(from, request, values);
   };
   ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options.job_uid,
                                                      .self = {},
@@ -59,7 +59,7 @@ Status WorkerRuntime::Open(const SessionOptions& options) {
                                                      .encrypted = options.encrypted,
                                                      .shared_memory = options.shared_memory},
                                                     *loop_, std::move(events)));
-  core_.SetAddress(transport_->address());
+  core_->SetAddress(transport_->address());
   coordinator_ = CoordinatorClient::Start(
       options.coordinator, *loop_,
       {.on_connected = [this] { Submit(PeerConnected{kCoordinator}); },
@@ -109,13 +109,13 @@ void WorkerRuntime::Submit(WorkerInput input, void (*set_id)(WorkerInput&, CallI
 
 bool WorkerRuntime::PullHere(TableId table, std::span<const Key> keys, std::span<float> rows, CopyReads copies) {
   const MutexLock lock(mutex_);
-  return !stopped_ && core_.rows().MayBeHere() && core_.PullHere(table, keys, rows, time_.Now(), copies);
+  return !stopped_ && core_->rows().MayBeHere() && core_.PullHere(table, keys, rows, time_.Now(), copies);
 }
 
 std::optional<Status> WorkerRuntime::PushHere(TableId table, std::span<const Key> keys,
                                               std::span<const float> gradients) {
   const MutexLock lock(mutex_);
-  return stopped_ ? std::nullopt : core_.PushHere(table, keys, gradients);
+  return stopped_ ? std::nullopt : core_.PushHere(table, keys, gradients, time_.Now());
 }
 
 void WorkerRuntime::Submit(WorkerInput input) {
@@ -132,11 +132,11 @@ void WorkerRuntime::Step(WorkerInput input, Turn& turn) {
   core_.Step(std::move(input), time_.Now(), turn.out);
   turn.ended.reserve(turn.out.completions.size());
   for (const Completion& completion : turn.out.completions) turn.ended.push_back(calls_.Take(completion.call));
-  if (const MonotonicTime wake = core_.WakeAt(); wake < armed_) {
+  if (const MonotonicTime wake = core_->WakeAt(); wake < armed_) {
     armed_ = wake;
     loop_->Post([this, wake] { timer_->SetAt(wake, [this] { OnTimer(); }); });
   }
-  if (core_.node() != NodeId()) transport_->SetSelf(core_.node());
+  if (core_->node() != NodeId()) transport_->SetSelf(core_->node());
   room_.NotifyAll();
   ++dispatching_;  // Stop waits for callers that are past this point
 }
@@ -212,7 +212,7 @@ std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
   NodeId server;
   {
     const MutexLock lock(mutex_);
-    server = core_.cluster().only_server();
+    server = core_->cluster().only_server();
     if (stopped_ || server == NodeId()) return nullptr;
     ++dispatching_;
   }
@@ -223,10 +223,10 @@ std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
   const auto has_room = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    return stopped_ || !core_.status().ok() || core_.rows().pushes().window().size() < pushes_max;
+    return stopped_ || !core_->status().ok() || core_->rows().pushes().window().size() < pushes_max;
   };
   ReleasableMutexLock lock(mutex_);
-  if (has_room()) return core_.status();
+  if (has_room()) return core_->status();
   const MonotonicTime until = time_.Now() + timeout;
   lock.Release();
   // Acknowledgements are handled here meanwhile, unless another thread does. The core's heartbeat ends a sleep within
@@ -241,10 +241,10 @@ Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {
   });
   lock.Acquire();
   if (!has_room()) {
-    return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_.rows().pushes().window().size()) +
+    return Error(StatusCode::kDeadlineExceeded, "push: " + std::to_string(core_->rows().pushes().window().size()) +
                                                     " pushes are not acknowledged yet; this one was not sent");
   }
-  return core_.status();
+  return core_->status();
 }
 
 void WorkerRuntime::RequestDrain(const std::string& reason) {
@@ -253,32 +253,42 @@ void WorkerRuntime::RequestDrain(const std::string& reason) {
 
 Status WorkerRuntime::status() const {
   const MutexLock lock(mutex_);
-  return core_.status();
+  return core_->status();
 }
 
 uint64_t WorkerRuntime::clock() const {
   const MutexLock lock(mutex_);
-  return core_.steps().ended();
+  return core_->steps().ended();
 }
 
 uint64_t WorkerRuntime::steps_ahead() const {
   const MutexLock lock(mutex_);
-  return core_.rows().announced().steps_ahead();
+  return core_->rows().announced().steps_ahead();
 }
 
 RowCounts WorkerRuntime::TakeCounts() {
   const MutexLock lock(mutex_);
-  return core_.TakeCounts();
+  return core_->TakeCounts();
+}
+
+Status WorkerRuntime::BeginTrace(const std::string& table, Key key) {
+  const MutexLock lock(mutex_);
+  return core_.BeginTrace(table, key, time_.Now());
+}
+
+std::vector<std::string> WorkerRuntime::EndTrace() {
+  const MutexLock lock(mutex_);
+  return core_.EndTrace();
 }
 
 size_t WorkerRuntime::open_pushes() const {
   const MutexLock lock(mutex_);
-  return core_.rows().pushes().window().size();
+  return core_->rows().pushes().window().size();
 }
 
 Duration WorkerRuntime::CoordinatorSilence(MonotonicTime now) const {
   const MutexLock lock(mutex_);
-  return core_.heartbeats().Silence(now);
+  return core_->heartbeats().Silence(now);
 }
 
 }  // namespace attune::ps

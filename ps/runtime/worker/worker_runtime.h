@@ -15,6 +15,7 @@
 #include "attune/ps/session.h"
 #include "base/mutex.h"
 #include "base/time_source.h"
+#include "ps/core/trace/traced_worker.h"
 #include "ps/core/worker/worker_core.h"
 #include "ps/runtime/control/coordinator_client.h"
 #include "ps/runtime/process/rejection_log.h"
@@ -78,6 +79,9 @@ class WorkerRuntime {
   uint64_t clock() const;
   uint64_t steps_ahead() const;
   RowCounts TakeCounts();
+  // See TracedWorker.
+  Status BeginTrace(const std::string& table, Key key);
+  std::vector<std::string> EndTrace();
   size_t open_pushes() const;
   Duration CoordinatorSilence(MonotonicTime now) const;  // Heartbeats::Silence
   // Why the coordinator cannot be reached, for messages; OK while it can.
@@ -112,7 +116,7 @@ class WorkerRuntime {
   std::atomic<int> dispatching_ = 0;  // threads that use the transport or the coordinator's client
 
   mutable Mutex mutex_;
-  WorkerCore core_ ABSL_GUARDED_BY(mutex_);
+  TracedWorker core_ ABSL_GUARDED_BY(mutex_);
   PendingCalls calls_ ABSL_GUARDED_BY(mutex_);
   CondVar room_;  // fewer pushes may be open than before
   MonotonicTime armed_ ABSL_GUARDED_BY(mutex_) = kNever;

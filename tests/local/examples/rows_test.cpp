@@ -36,6 +36,12 @@ TEST_F(RowsRun, AnnouncedRowsAreHereUntilItIsForbiddenAndAgainWhenItIsAllowed) {
                "        containers:\n        - {name: worker, image: none, command: [" ATTUNE_AHEAD "], args: [\"" +
                std::to_string(kNumbers) + "\"]}\n");
   ASSERT_TRUE(AwaitStatus("rows that are here", [](const Json& status) { return ShareHere(status) > 0.5; }));
+  const Outcome looked_at = Attune({"explain", "announced", "--row", "counts:5", "--seconds", "2"});
+  EXPECT_EQ(looked_at.code, 0) << looked_at.output;
+  for (const char* seen : {"announced-server-0", "announced-worker-1", "announced by the program, for steps",
+                           "read by the program", "pushed to by the program"}) {
+    EXPECT_THAT(looked_at.output, HasSubstr(seen));
+  }
   Change("static", "Always -> Static");
   ASSERT_TRUE(AwaitStatus("no row that is here", [](const Json& status) { return ShareHere(status) == 0; }));
   Change("always", "Static -> Always");

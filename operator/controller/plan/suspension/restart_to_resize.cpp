@@ -7,7 +7,7 @@
 #include "operator/controller/members/move.h"
 #include "operator/controller/members/resize_moves.h"
 #include "operator/controller/observe/timestamp.h"
-#include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/plan/requests/checkpoint_interval.h"
 #include "operator/controller/plan/suspension/suspension.h"
 
 namespace attune::controller {

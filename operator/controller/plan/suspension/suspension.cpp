@@ -4,8 +4,8 @@
 
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
-#include "operator/controller/plan/checkpoint_interval.h"
 #include "operator/controller/plan/evidence.h"
+#include "operator/controller/plan/requests/checkpoint_interval.h"
 #include "operator/controller/plan/suspension/gang_start.h"
 
 namespace attune::controller {

@@ -12,6 +12,11 @@ const TableSpec* RowRoutes::Find(TableId table) const {
   return found == tables_.end() ? nullptr : &found->second;
 }
 
+std::optional<TableId> RowRoutes::FindByName(const std::string& name) const {
+  const auto found = std::ranges::find_if(tables_, [&](const auto& table) { return table.second.name == name; });
+  return found == tables_.end() ? std::nullopt : std::optional(found->first);
+}
+
 size_t RowRoutes::KeysPerMessage(uint32_t dim) const {
   return std::max<size_t>(1, std::min({options_.keys_per_message_max, kKeysPerMessageMax, kFloatsPerMessageMax / dim}));
 }

@@ -6,7 +6,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 
 #include "base/time_source.h"
@@ -28,6 +30,7 @@ class RowRoutes {
   void OpenTable(TableId table, const TableSpec& spec) { tables_[table] = spec; }
   // Null: the table is not open.
   const TableSpec* Find(TableId table) const;
+  std::optional<TableId> FindByName(const std::string& name) const;
 
   size_t KeysPerMessage(uint32_t dim) const;
   // The keys of one call by the nodes that they are sent to. Valid until the next call.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "operator/controller/plan.h"
-#include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/requests/requests.h"
 
 namespace attune::controller {
 

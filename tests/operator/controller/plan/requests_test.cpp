@@ -7,7 +7,7 @@
 #include <functional>
 #include <utility>
 
-#include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/plan/requests/checkpoint_interval.h"
 #include "tests/operator/controller/plan/running_job.h"
 
 namespace attune::controller::requests_test {

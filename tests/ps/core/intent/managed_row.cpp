@@ -45,7 +45,7 @@ double CostOfSlot(const ManagedJob& job, const RowHolders& row, std::span<const 
 }
 
 // The slots in which a use comes within the look-ahead, happens, or has happened.
-std::vector<uint32_t> EventsOf(const ManagedJob& job, const RowTrace& trace) {
+std::vector<uint32_t> EventsOf(const ManagedJob& job, const UseTrace& trace) {
   std::vector<uint32_t> slots;
   for (const SlotUse& use : trace) {
     slots.push_back(use.slot + 1 - std::min(use.slot + 1, job.look_ahead));
@@ -60,7 +60,7 @@ std::vector<uint32_t> EventsOf(const ManagedJob& job, const RowTrace& trace) {
 // What nodes have announced, as slots pass.
 class Announcements {
  public:
-  Announcements(const ManagedJob& job, const RowTrace& trace) : job_(job), trace_(trace), nodes_(job.nodes) {}
+  Announcements(const ManagedJob& job, const UseTrace& trace) : job_(job), trace_(trace), nodes_(job.nodes) {}
 
   void Advance(uint32_t slot) {
     for (; next_ < trace_.size() && trace_[next_].slot < slot + job_.look_ahead; ++next_) {
@@ -101,7 +101,7 @@ class Announcements {
 
  private:
   const ManagedJob& job_;
-  const RowTrace& trace_;
+  const UseTrace& trace_;
   std::vector<NodeView> nodes_;
   size_t first_ = 0;  // not passed
   size_t next_ = 0;   // not within the look-ahead
@@ -190,7 +190,7 @@ void DecideByCost(const ManagedJob& job, std::span<const NodeView> nodes, uint32
   }
 }
 
-double CostOf(const ManagedJob& job, const RowTrace& trace, ManagementRule rule) {
+double CostOf(const ManagedJob& job, const UseTrace& trace, ManagementRule rule) {
   Announcements announcements(job, trace);
   RowHolders row{.replicas = std::vector<bool>(job.nodes)};
   double cost = 0;
@@ -206,7 +206,7 @@ double CostOf(const ManagedJob& job, const RowTrace& trace, ManagementRule rule)
   return cost;
 }
 
-double LeastCost(const ManagedJob& job, const RowTrace& trace) {
+double LeastCost(const ManagedJob& job, const UseTrace& trace) {
   ATTUNE_CHECK(job.nodes <= 4) << job.nodes << " nodes have too many states";
   const std::vector<RowHolders> states = AllStates(job.nodes);
   std::vector<std::vector<double>> change(states.size(), std::vector<double>(states.size()));

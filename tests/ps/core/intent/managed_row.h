@@ -20,7 +20,7 @@ struct SlotUse {
   uint32_t touches() const { return reads > writes ? reads : writes; }
 };
 // By slot; each (slot, node) once.
-using RowTrace = std::vector<SlotUse>;
+using UseTrace = std::vector<SlotUse>;
 
 struct ManagedJob {
   uint32_t nodes = 2;
@@ -60,8 +60,8 @@ void MoveOrReplicate(const ManagedJob&, std::span<const NodeView>, uint32_t, Row
 // DecideRow.
 void DecideByCost(const ManagedJob&, std::span<const NodeView>, uint32_t, RowHolders&);
 
-double CostOf(const ManagedJob& job, const RowTrace& trace, ManagementRule rule);
+double CostOf(const ManagedJob& job, const UseTrace& trace, ManagementRule rule);
 // By dynamic programming over owner and replicas; at most 4 nodes.
-double LeastCost(const ManagedJob& job, const RowTrace& trace);
+double LeastCost(const ManagedJob& job, const UseTrace& trace);
 
 }  // namespace attune::ps

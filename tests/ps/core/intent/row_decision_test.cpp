@@ -119,8 +119,8 @@ TEST(RowDecision, CostsAreThoseOfTheFormulas) {
   EXPECT_NEAR(few.replicated, 10, 1) << "a write or two are a flush each";
 }
 
-RowTrace RandomTrace(Random& random, const ManagedJob& job) {
-  RowTrace trace;
+UseTrace RandomTrace(Random& random, const ManagedJob& job) {
+  UseTrace trace;
   const double active = random.Uniform();        // share of slots in which a node uses the row
   const double writes = random.Uniform();        // share of those in which it writes
   const double burst = 0.02 + random.Uniform();  // chance that a node's phase changes
@@ -145,7 +145,7 @@ TEST(RowDecision, IsNearTheBestInHindsightOnRandomTraces) {
   for (int i = 0; i < 400; ++i) {
     const ManagedJob job{.nodes = static_cast<uint32_t>(2 + random.Below(3)),
                          .look_ahead = static_cast<uint32_t>(4 + random.Below(20))};
-    const RowTrace trace = RandomTrace(random, job);
+    const UseTrace trace = RandomTrace(random, job);
     const double best = LeastCost(job, trace), found = CostOf(job, trace, DecideByCost);
     EXPECT_GE(found, best * (1 - 1e-9)) << "better than the best: the costs are not the same";
     EXPECT_LE(found, 4 * best + 4 * job.copy());

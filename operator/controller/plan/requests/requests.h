@@ -1,5 +1,5 @@
 // What users, or the tuner, ask of the running processes of a job: a synchronization mode, what workers make of
-// announced rows, threads of workers (spec), a checkpoint (annotation).
+// announced rows, threads of workers (spec), a checkpoint, what happens to a row (annotations).
 #pragma once
 
 #include <optional>
@@ -24,8 +24,9 @@ struct RequestsView {
     std::string problem;  // "" when it was written
   };
   std::optional<CheckpointAnswer> checkpoint;
-  std::optional<Duration> default_interval;  // between checkpoints, of a job that states none and gets some
-  std::string regular_checkpoint_problem;    // why the last one by interval was not written; "" when it was
+  std::optional<api::RowTraceStatus> row_trace;  // what becomes of it; empty: it stays as it is
+  std::optional<Duration> default_interval;      // between checkpoints, of a job that states none and gets some
+  std::string regular_checkpoint_problem;        // why the last one by interval was not written; "" when it was
 };
 
 // Since when the job has gone without a new checkpoint, by this process' monotonic clock. The time in the status is the

@@ -1,4 +1,4 @@
-#include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/plan/requests/checkpoint_interval.h"
 
 #include <algorithm>
 

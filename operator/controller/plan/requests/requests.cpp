@@ -1,10 +1,11 @@
-#include "operator/controller/plan/requests.h"
+#include "operator/controller/plan/requests/requests.h"
 
 #include <algorithm>
 
 #include "operator/controller/observe/text.h"
 #include "operator/controller/observe/timestamp.h"
-#include "operator/controller/plan/checkpoint_interval.h"
+#include "operator/controller/plan/requests/checkpoint_interval.h"
+#include "operator/controller/plan/requests/row_trace.h"
 #include "proto/row_management.h"
 #include "proto/sync_mode.h"
 
@@ -167,6 +168,7 @@ RequestsView PlanRequests(const Observed& observed, const ServersView& servers, 
   PlanRowManagement(observed, *window, directives, view);
   PlanThreads(observed, directives, view);
   PlanCheckpoint(observed, *window, directives, view);
+  view.row_trace = PlanRowTrace(observed, now, directives, draft);
   PlanRegularCheckpoint(observed, *window, options, now, directives, draft, view);
   if (view.checkpoint && !view.checkpoint->problem.empty()) {
     draft.Warn(kEventCheckpointFailed, "Checkpoint",
