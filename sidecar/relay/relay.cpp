@@ -12,6 +12,8 @@ template <class... Ts>
 struct Overloaded : Ts... {
   using Ts::operator()...;
 };
+template <typename... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
 
 v1::ProcessDirective MakeRefusal(const std::string& reason) {
   v1::ProcessDirective answer;

@@ -101,12 +101,13 @@ StatusOr<DataSets::Opened> DataSets::Open(const OpenDataSet& asked, const Terms&
     ledger.BeginUpTo(evaluations.state().due);
   }
   const bool chosen = asked.options.lease_items == 0 && terms.lease_items == 0;
+  const uint64_t items_done = ledger.items_done();
   data_sets_.push_back({.id = DataSetId(static_cast<uint32_t>(data_sets_.size() + 1)),
                         .name = asked.name,
                         .asked = resolved,
                         .follows_goal = FollowsGoal(asked.options),
                         .when_due = resolved.when_due,
-                        .items_in_newest = ledger.items_done(),
+                        .items_in_newest = items_done,
                         .chosen_size = ChosenSize(chosen, resolved.items),
                         .ledger = std::move(ledger)});
   const DataSet& opened = data_sets_.back();

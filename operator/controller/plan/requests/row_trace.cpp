@@ -116,8 +116,8 @@ std::optional<api::RowTraceStatus> PlanRowTrace(const Observed& observed, Now no
   size_t bytes = 0;
   for (const ObservedPod* pod : pods) {
     auto trace = Ask(observed, *pod, request, directive, now, directives, draft);
-    if (trace) Add(*std::move(trace), bytes, status.pods);
     waits = waits || !trace;
+    if (trace) Add(*std::move(trace), bytes, status.pods);
   }
   if (waits) return std::nullopt;
   return status;
