@@ -1,7 +1,5 @@
 #include "cli/requests/checkpoint_request.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "cli/requests/bad_request.h"
@@ -35,9 +33,7 @@ StatusOr<WrittenCheckpoint> WriteCheckpoint(kube::Api& api, const kube::ObjectKe
   RETURN_IF_ERROR(CheckCheckpoint(before));
   const SystemTime time;
   const MonotonicTime began = time.Now();
-  // Differs from any other request: by time, and by process within it.
-  const std::string request =
-      std::to_string(static_cast<int64_t>(ToUnixSeconds(time.WallNow()) * 1000)) + "-" + std::to_string(getpid());
+  const std::string request = NewRequestId();
   const kube::Json patch = {{"metadata", {{"annotations", {{api::kAnnotationCheckpointRequest, request}}}}}};
   RETURN_IF_ERROR(Annotate(api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, patch).status(),
                            "asking for a checkpoint of " + key.ToString()));

@@ -1,7 +1,5 @@
 #include "cli/requests/move_request.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "cli/requests/bad_request.h"
@@ -45,11 +43,7 @@ StatusOr<std::string> MovePod(kube::Api& api, const kube::ObjectKey& key, const 
                               Duration timeout) {
   ASSIGN_OR_RETURN(const kube::Json object, GetJob(api, key));
   RETURN_IF_ERROR(CheckMove(api::ParseTrainingJob(object).job, wanted));
-  const SystemTime time;
-  // Differs from any other request: by time, and by process within it.
-  const std::string request =
-      MoveText(wanted, std::to_string(static_cast<int64_t>(ToUnixSeconds(time.WallNow()) * 1000)) + "-" +
-                           std::to_string(getpid()));
+  const std::string request = MoveText(wanted, NewRequestId());
   const kube::Json patch = {{"metadata", {{"annotations", {{api::kAnnotationMove, request}}}}}};
   RETURN_IF_ERROR(Annotate(api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, patch).status(),
                            "asking for a move in " + key.ToString()));

@@ -1,7 +1,5 @@
 #include "cli/requests/suspend_request.h"
 
-#include <unistd.h>
-
 #include "cli/requests/bad_request.h"
 #include "cli/requests/waiting.h"
 #include "cli/runs/jobs.h"
@@ -65,10 +63,7 @@ StatusOr<std::string> RestartJob(kube::Api& api, const kube::ObjectKey& key, Dur
     return Error(StatusCode::kFailedPrecondition,
                  "job " + key.name + " is suspended; `attune resume " + key.name + "` gives it new pods");
   }
-  // Differs from any other request: by time, and by process within it.
-  const SystemTime time;
-  const std::string request = "id=" + std::to_string(static_cast<int64_t>(ToUnixSeconds(time.WallNow()) * 1000)) + "-" +
-                              std::to_string(getpid()) + " why=a user asks for it";
+  const std::string request = "id=" + NewRequestId() + " why=a user asks for it";
   const kube::Json patch = {{"metadata", {{"annotations", {{api::kAnnotationRestart, request}}}}}};
   RETURN_IF_ERROR(Annotate(api.Patch(kube::kTrainingJobs, key, kube::PatchType::kMerge, patch).status(),
                            "asking for a restart of " + key.ToString()));

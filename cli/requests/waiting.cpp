@@ -1,9 +1,16 @@
 #include "cli/requests/waiting.h"
 
+#include <unistd.h>
+
 #include "cli/display/terminal.h"
 #include "cli/runs/jobs.h"
 
 namespace attune::cli {
+
+std::string NewRequestId() {
+  return std::to_string(static_cast<int64_t>(ToUnixSeconds(SystemTime().WallNow()) * 1000)) + "-" +
+         std::to_string(getpid());
+}
 
 StatusOr<api::TrainingJob> WaitForJob(kube::Api& api, const kube::ObjectKey& key, Duration timeout,
                                       const std::function<bool(const api::TrainingJob&)>& done, int interrupts_seen) {

@@ -1,7 +1,8 @@
-// Looks at a job until something is true of it.
+// Asking something of a job by an annotation, and looking at it until something is true of it.
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "base/status.h"
 #include "base/time_source.h"
@@ -9,6 +10,9 @@
 #include "operator/kube/api.h"
 
 namespace attune::cli {
+
+// Of a request that an annotation carries. Differs from any other one: by time, and by process within it.
+std::string NewRequestId();
 
 // The job as it was then. DeadlineExceeded after `timeout`, Cancelled at an interrupt beyond those seen before
 // (Interrupts::Install before), FailedPrecondition when the job ends first.

@@ -1,4 +1,5 @@
 #include <cstdio>
+#include <utility>
 
 #include "cli/application.h"
 #include "cli/commands/commands.h"
@@ -32,13 +33,15 @@ int ExplainRows(const kube::Json& object, const api::TrainingJob& job, bool json
 }
 
 int ExplainRow(const ExplainArguments& arguments, const Target& target) {
+  api::RowTraceRequest request{.id = {}, .seconds = static_cast<double>(arguments.seconds), .table = {}, .key = 0};
+  if (const Status status = api::ParseRow(arguments.row, request.table, request.key); !status.ok()) return Fail(status);
   const auto connection = ConnectToJob(target, arguments.job, Purpose::kSteer);
   if (!connection.ok()) return Fail(connection.status());
   Interrupts::Install();
   if (!arguments.json) {
     std::fprintf(stderr, "row %s is looked at for %d s\n", arguments.row.c_str(), arguments.seconds);
   }
-  const auto trace = TraceRow(*connection->api, connection->key, arguments.row, arguments.seconds);
+  const auto trace = TraceRow(*connection->api, connection->key, std::move(request));
   if (!trace.ok()) return Fail(trace.status());
   kube::Json pods = kube::Json::array();
   for (const api::PodRowTrace& pod : trace->pods) {

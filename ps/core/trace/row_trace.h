@@ -1,6 +1,7 @@
 // What happens to one row at this node while it is looked at (`attune explain JOB --row`), as the program's calls
-// and the node's own messages say: each is seen once, when it is handled or sent. What repeats takes one line with its
-// number, until the row changes hands or a copy of it comes or goes.
+// and the node's own messages say: what is sent, and what comes, when it comes, also where the core keeps it for
+// later or refuses it. What repeats takes one line with its number, until the row changes hands or a copy of it comes
+// or goes.
 //
 //   trace.Begin(row, now);
 //   if (trace.active()) trace.Received(from, message, now);   // and so on

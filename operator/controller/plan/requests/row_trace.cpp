@@ -26,37 +26,40 @@ std::vector<const ObservedPod*> ProcessesOf(const Observed& observed) {
   return pods;
 }
 
-// Asks one process. nullopt: its answer is still to come, by `draft`'s next look.
+std::string KeyBegin(const std::string& request) { return "row trace of " + request + " for "; }
+
+// What is left of the time for the request, since the first process was asked: one that has come since gets no more.
+// nullopt: none has been asked.
+std::optional<Duration> TimeLeft(const Observed& observed, const std::string& request, double seconds, Now now) {
+  std::optional<MonotonicTime> first;
+  const std::string begin = KeyBegin(request);
+  for (auto sent = observed.sent.lower_bound(begin); sent != observed.sent.end(); ++sent) {
+    if (!sent->first.starts_with(begin)) break;
+    first = std::min(first.value_or(sent->second), sent->second);
+  }
+  if (!first) return std::nullopt;
+  return *first + std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds)) + kAnswerTakes -
+         now.monotonic;
+}
+
+// Asks one process, once. nullopt: its answer is still to come.
 std::optional<api::PodRowTrace> Ask(const Observed& observed, const ObservedPod& pod, const std::string& request,
-                                    const v1::Directive& directive, Now now, Directives& directives, Draft& draft) {
-  const std::string key = "row trace of " + request + " for " + pod.uid;
-  const Reply reply = directives.Ask(pod, key, directive, "a row of the job is looked at");
+                                    const v1::Directive& directive, Directives& directives) {
+  using Outcome = telemetry::DirectiveAnswer::Outcome;
+  const std::string key = KeyBegin(request) + pod.uid;
   api::PodRowTrace trace{.pod = pod.name, .message = {}, .events = {}};
-  switch (reply.state) {
-    case Reply::State::kDone: {
-      const auto answer = observed.sample.answers.find(key);
-      if (answer != observed.sample.answers.end()) trace.events = answer->second.lines;
-      return trace;
-    }
-    case Reply::State::kRefused:
-      trace.message = FitText(reply.message, 1024);
-      return trace;
-    case Reply::State::kUnreachable:
-      trace.message = "its sidecar is away, so it cannot be asked";
-      return trace;
-    case Reply::State::kWaiting:
-      break;
+  const auto answer = observed.sample.answers.find(key);
+  if (answer == observed.sample.answers.end()) {
+    const Reply reply = directives.Ask(pod, key, directive, "a row of the job is looked at");
+    if (reply.state != Reply::State::kUnreachable) return std::nullopt;
+    trace.message = "its sidecar is away, so it cannot be asked";
+  } else if (answer->second.outcome == Outcome::kDone) {
+    trace.events = answer->second.lines;
+  } else if (answer->second.outcome == Outcome::kRefused) {
+    trace.message = FitText(answer->second.message, 1024);
+  } else {
+    trace.message = "its connection ended before it had answered";
   }
-  const auto sent = observed.sent.find(key);
-  if (sent == observed.sent.end()) return std::nullopt;  // is sent by this plan
-  const std::chrono::duration<double> looked_at(directive.trace_row().seconds());
-  const Duration timeout = std::chrono::duration_cast<Duration>(looked_at) + kAnswerTakes;
-  const Duration waited = now.monotonic - sent->second;
-  if (waited < timeout) {
-    draft.Requeue(timeout - waited, "what happens to a row");
-    return std::nullopt;
-  }
-  trace.message = "it has not answered in time";
   return trace;
 }
 
@@ -112,15 +115,19 @@ std::optional<api::RowTraceStatus> PlanRowTrace(const Observed& observed, Now no
                      " more of the job were not asked";
     pods.resize(api::RowTraceStatus::kPodsMax);
   }
+  const std::optional<Duration> left = TimeLeft(observed, request, asked->seconds, now);
+  const bool is_over = left && *left <= Duration::zero();
   bool waits = false;
   size_t bytes = 0;
   for (const ObservedPod* pod : pods) {
-    auto trace = Ask(observed, *pod, request, directive, now, directives, draft);
+    auto trace = Ask(observed, *pod, request, directive, directives);
+    if (!trace && is_over) trace = api::PodRowTrace{.pod = pod->name, .message = "it has not answered in time"};
     waits = waits || !trace;
     if (trace) Add(*std::move(trace), bytes, status.pods);
   }
-  if (waits) return std::nullopt;
-  return status;
+  if (!waits) return status;
+  if (left) draft.Requeue(*left, "what happens to a row");
+  return std::nullopt;
 }
 
 }  // namespace attune::controller

@@ -77,6 +77,32 @@ TEST(RowTrace, AProcessThatDoesNotAnswerIsGivenUp) {
   for (const auto& pod : cluster.status().row_trace->pods) EXPECT_THAT(pod.message, HasSubstr("not answered in time"));
 }
 
+TEST(RowTrace, AProcessWhoseConnectionEndsIsNotAskedAgain) {
+  FakeCluster cluster = Asked();
+  cluster.Answer("row trace of ", Outcome::kLost);
+  cluster.Settle();
+  EXPECT_EQ(cluster.sent_texts().size(), 2U);
+  ASSERT_TRUE(cluster.status().row_trace.has_value());
+  for (const auto& pod : cluster.status().row_trace->pods) EXPECT_THAT(pod.message, HasSubstr("connection ended"));
+}
+
+TEST(RowTrace, AProcessThatComesLaterMakesTheRequestNoLonger) {
+  FakeCluster cluster = Asked();
+  cluster.Advance(seconds(15));
+  cluster.job().spec.workers.replicas = 2;
+  ++cluster.job().generation;
+  cluster.Settle();
+  cluster.StartAll();
+  cluster.Connect("a-worker-1");
+  cluster.Settle();
+  EXPECT_EQ(cluster.sent_texts().size(), 3U);
+  EXPECT_FALSE(cluster.status().row_trace.has_value());
+  cluster.Advance(seconds(6));
+  cluster.Settle();
+  ASSERT_TRUE(cluster.status().row_trace.has_value());
+  EXPECT_EQ(cluster.status().row_trace->pods.size(), 3U);
+}
+
 TEST(RowTrace, ARequestThatSaysNothingIsAnsweredWithWhatIsPossible) {
   for (const char* request :
        {"input:17", "id=7 seconds=0 row=input:17", "id=7 seconds=61 row=input:17", "id=7 seconds=nan row=input:17",
