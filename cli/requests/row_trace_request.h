@@ -7,8 +7,8 @@
 
 namespace attune::cli {
 
-// The request gets an id here. Waits as long as the row is looked at, and some seconds more for the answer. With Interrupts
-// installed an interrupt ends the wait.
+// The request gets an id here. Waits as long as the row is looked at, and some seconds more for the answer. With
+// Interrupts installed an interrupt ends the wait.
 StatusOr<api::RowTraceStatus> TraceRow(kube::Api& api, const kube::ObjectKey& key, api::RowTraceRequest request);
 
 }  // namespace attune::cli
