@@ -69,10 +69,11 @@ TEST_F(MetricsRun, ACurveIsSeenAndTrainingEndsWhenItNoLongerImproves) {
   EXPECT_LT(*std::min_element(curve.begin(), curve.end()), curve.front());
 }
 
-// The loss falls, so the highest one soon lies behind, and every later checkpoint is worse by it.
+// The loss falls, so the highest one soon lies behind, and every later checkpoint is worse by it. Reports are seconds
+// apart, so that a checkpoint is written between the highest and the next.
 TEST_F(MetricsRun, TheBestCheckpointIsKeptBesideNewerOnesAndARunContinuesFromIt) {
   const std::string checkpoints = (directory_ / "checkpoints").string();
-  StartTopics("epochs: 100000, evaluateEvery: {steps: 2000}", 2,
+  StartTopics("epochs: 100000, evaluateEvery: {steps: 10000}", 2,
               "{directory: " + checkpoints +
                   ", keep: 1, intervalSeconds: 1, best: {metric: held_out_loss, direction: Maximize}}");
   const auto number = [](const Json& status, const char* which) {

@@ -7,7 +7,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST_F(Word2vecRun, UndisturbedItLearnsTheTopicsAndWritesTheVectors) {
-  StartTraining(12);
+  StartTraining(40);
   ASSERT_TRUE(AwaitFraction(0));
   EXPECT_EQ(Processes("attune-word2vec").size(), 2U);
   EXPECT_EQ(Processes("attune-server").size(), 2U);
