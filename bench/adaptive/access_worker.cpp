@@ -1,5 +1,6 @@
 // A worker that thinks for a fixed time in every step and measures what it spends on rows: within Pull, PushAsync and
-// Step. Announces the rows of its next steps, or none. Writes one line of JSON at its end.
+// Step. Announces the rows of its next steps, as early as LookAhead or a number of steps, or none. Writes one line of
+// JSON at its end.
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +22,7 @@ namespace {
 
 struct Flags {
   bool announce = false;
+  uint64_t early = 0;  // steps; 0: LookAhead's
   uint64_t rows = 100'000;
   uint32_t dim = 64;
   uint32_t keys = 256;       // per step
@@ -63,48 +65,96 @@ double CpuSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-Status Run(const Flags& flags) {
-  ASSIGN_OR_RETURN(const ps::SessionOptions options, ps::SessionOptions::FromEnvironment());
-  ASSIGN_OR_RETURN(const std::unique_ptr<ps::Session> session, ps::Session::Connect(options));
-  ASSIGN_OR_RETURN(const ps::Table table, session->OpenTable("rows", {.dim = flags.dim, .optimizer = ps::Adagrad{}}));
-  std::vector<float> rows(size_t{flags.keys} * flags.dim);
-  const std::vector<float> gradients(rows.size(), 1e-3F);
-  std::vector<double> access;
-  double began = Now(), cpu_before = CpuSeconds();
-  const double counted_from = began + flags.skip_seconds;
+// Steps, one after the other, and the time that each spends on rows.
+class Measured {
+ public:
+  Measured(const Flags& flags, ps::Session& session, const ps::Table& table)
+      : flags_(flags),
+        session_(session),
+        table_(table),
+        rows_(size_t{flags.keys} * flags.dim),
+        gradients_(rows_.size(), 1e-3F),
+        counted_from_(began_ + flags.skip_seconds) {}
+
+  Status Step(const Batch& batch, const ps::DataLease& lease, uint64_t item) {
+    double spent = -Now();
+    if (began_ < counted_from_ && -spent >= counted_from_) {
+      access_.clear();
+      began_ = -spent;
+      cpu_before_ = CpuSeconds();
+    }
+    RETURN_IF_ERROR(table_.Pull(batch.keys, rows_));
+    spent += Now();
+    if (flags_.think_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(flags_.think_us));
+    spent -= Now();
+    table_.PushAsync(batch.keys, gradients_);
+    lease.Advance(item + 1);
+    RETURN_IF_ERROR(session_.Step({.loss = 1, .samples = flags_.keys}));
+    ended_ = Now();
+    spent += ended_;
+    access_.push_back(spent);
+    return OkStatus();
+  }
+
+  void Write(const std::string& path) {
+    std::ranges::sort(access_);
+    const auto quantile = [&](double share) {
+      return access_.empty() ? 0 : access_[static_cast<size_t>(share * static_cast<double>(access_.size() - 1))];
+    };
+    std::ofstream(path) << "{\"steps\":" << access_.size() << ",\"seconds\":" << ended_ - began_
+                        << ",\"cpu_seconds\":" << CpuSeconds() - cpu_before_
+                        << ",\"access_p50_ms\":" << 1e3 * quantile(0.5) << ",\"access_p99_ms\":" << 1e3 * quantile(0.99)
+                        << "}\n";
+  }
+
+ private:
+  const Flags& flags_;
+  ps::Session& session_;
+  const ps::Table& table_;
+  std::vector<float> rows_;
+  const std::vector<float> gradients_;
+  std::vector<double> access_;
+  double began_ = Now(), ended_ = began_, cpu_before_ = CpuSeconds();
+  const double counted_from_;
+};
+
+Status AnnounceByLookAhead(const Flags& flags, ps::Session& session, const ps::Table& table, Measured& measured) {
   ps::LookAhead<Batch> ahead(
-      *session, "train", {.items = flags.steps, .epochs = 1, .lease_items = 200},
+      session, "train", {.items = flags.steps, .epochs = 1, .lease_items = 200},
       [&](const ps::PlannedItem& planned) { return Draw(flags, planned.item); },
       [&](const Batch& batch, ps::Touch& touch) {
         if (flags.announce) touch(table, batch.keys);
       });
-  for (auto& [lease, item, batch] : ahead) {
-    double spent = -Now();
-    if (began < counted_from && -spent >= counted_from) {
-      access.clear();
-      began = -spent;
-      cpu_before = CpuSeconds();
+  for (auto& [lease, item, batch] : ahead) RETURN_IF_ERROR(measured.Step(batch, lease, item));
+  return OkStatus();
+}
+
+// Which items a worker will have so many steps later is not known, so its keys are of its own step here.
+Status AnnounceEarly(const Flags& flags, ps::Session& session, const ps::Table& table, uint32_t worker,
+                     Measured& measured) {
+  const auto draw = [&](uint64_t step) { return Draw(flags, (uint64_t{worker} << 40) + step); };
+  uint64_t announced = session.clock();  // steps before this one
+  for (const ps::DataLease& lease :
+       session.DataLeases("train", {.items = flags.steps, .epochs = 1, .lease_items = 200})) {
+    for (uint64_t item = lease.begin(); item < lease.end() && !session.draining(); ++item) {
+      for (; announced <= session.clock() + flags.early; ++announced) {
+        if (flags.announce) RETURN_IF_ERROR(table.Intend(draw(announced).keys, announced));
+      }
+      RETURN_IF_ERROR(measured.Step(draw(session.clock()), lease, item));
     }
-    RETURN_IF_ERROR(table.Pull(batch.keys, rows));
-    spent += Now();
-    if (flags.think_us > 0) std::this_thread::sleep_for(std::chrono::microseconds(flags.think_us));
-    spent -= Now();
-    table.PushAsync(batch.keys, gradients);
-    lease.Advance(item + 1);
-    RETURN_IF_ERROR(session->Step({.loss = 1, .samples = flags.keys}));
-    spent += Now();
-    access.push_back(spent);
   }
-  const double elapsed = Now() - began;
+  return OkStatus();
+}
+
+Status Run(const Flags& flags) {
+  ASSIGN_OR_RETURN(const ps::SessionOptions options, ps::SessionOptions::FromEnvironment());
+  ASSIGN_OR_RETURN(const std::unique_ptr<ps::Session> session, ps::Session::Connect(options));
+  ASSIGN_OR_RETURN(const ps::Table table, session->OpenTable("rows", {.dim = flags.dim, .optimizer = ps::Adagrad{}}));
+  Measured measured(flags, *session, table);
+  RETURN_IF_ERROR(flags.early > 0 ? AnnounceEarly(flags, *session, table, options.index, measured)
+                                  : AnnounceByLookAhead(flags, *session, table, measured));
   RETURN_IF_ERROR(session->Flush());
-  std::ranges::sort(access);
-  const auto quantile = [&](double share) {
-    return access.empty() ? 0 : access[static_cast<size_t>(share * static_cast<double>(access.size() - 1))];
-  };
-  std::ofstream out(flags.out + "/worker-" + std::to_string(options.index) + ".json");
-  out << "{\"steps\":" << access.size() << ",\"seconds\":" << elapsed
-      << ",\"cpu_seconds\":" << CpuSeconds() - cpu_before << ",\"access_p50_ms\":" << 1e3 * quantile(0.5)
-      << ",\"access_p99_ms\":" << 1e3 * quantile(0.99) << "}\n";
+  measured.Write(flags.out + "/worker-" + std::to_string(options.index) + ".json");
   return session->status();
 }
 
@@ -115,6 +165,7 @@ int main(int argc, char** argv) {
   attune::Flags flags;
   CLI::App app("Measures what a program spends on rows");
   app.add_flag("--announce", flags.announce, "Announce the rows of the next steps");
+  app.add_option("--early", flags.early, "Announce so many steps before; 0: as LookAhead does")->capture_default_str();
   app.add_option("--rows", flags.rows, "Rows of the model")->capture_default_str();
   app.add_option("--dim", flags.dim, "Values per row")->capture_default_str();
   app.add_option("--keys", flags.keys, "Keys per step")->capture_default_str();

@@ -1,5 +1,5 @@
-"""Check of the cluster tier: a job announces its rows (docs/examples/ahead.cpp) while it loses a worker, a machine is cut off, its servers change
-and a checkpoint is written; its sum says that nothing was lost."""
+"""Check of the cluster tier: a job announces its rows (docs/examples/ahead.cpp) and says what happens to one of them, while it loses a worker, a
+machine is cut off, its servers change and a checkpoint is written; its sum says that nothing was lost."""
 import json
 import re
 import shutil
@@ -47,6 +47,15 @@ def register(check, namespace):
         command(HERE / "cut", number, "heal")
         say(f"    {node} was cut off for {CUT_SECONDS} s")
 
+    def one_row(run):
+        """Every process of the job says what happens to it, and both workers use it."""
+        said = json.loads(job.attune(run.build, "explain", NAME, "--row", "counts:17", "--seconds", "3", "-o", "json"))
+        pods = {pod["pod"]: pod for pod in said["pods"]}
+        expect(sorted(pods) == [f"{NAME}-{role}-{index}" for role in ("server", "worker") for index in (0, 1)], f"others answered: {said}")
+        for index in (0, 1):
+            expect(any("read by the program" in event for event in pods[f"{NAME}-worker-{index}"]["events"]), f"worker {index} did not read it: {said}")
+        say("    " + "; ".join(f"{name}: {len(pod['events'])} events" for name, pod in sorted(pods.items())))
+
     def scale(servers):
         job.patch({"servers": {"replicas": servers}})
         job.await_(f"{servers} servers", 60, lambda state: (state.get("servers") or {}).get("ready") == servers and
@@ -61,6 +70,7 @@ def register(check, namespace):
         kubectl("apply", "-n", namespace, "-f", "-", text_in=json.dumps(manifest()))
         job.await_("rows that are there when they are pulled", 90, lambda state: near(state) > 0.5)
         say("    " + " ".join(re.findall(r"^(?:Rows|Copies): .*$", job.attune(run.build, "describe", NAME), re.MULTILINE)))
+        one_row(run)
         job.await_another(f"{NAME}-worker-1", job.kill(f"{NAME}-worker-1"))
         job.trains_on()
         cut_off()
