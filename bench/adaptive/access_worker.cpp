@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +23,8 @@ namespace {
 
 struct Flags {
   bool announce = false;
+  bool localize = false;
+  uint64_t hot = 0;    // rows, the first ones, which are the most frequent
   uint64_t early = 0;  // steps; 0: LookAhead's
   uint64_t rows = 100'000;
   uint32_t dim = 64;
@@ -129,16 +132,24 @@ Status AnnounceByLookAhead(const Flags& flags, ps::Session& session, const ps::T
   return OkStatus();
 }
 
-// Which items a worker will have so many steps later is not known, so its keys are of its own step here.
+// Decides by itself what comes here and when, as programs for other parameter servers do. Which items a worker will
+// have so many steps later is not known, so its keys are of its own step here.
 Status AnnounceEarly(const Flags& flags, ps::Session& session, const ps::Table& table, uint32_t worker,
                      Measured& measured) {
   const auto draw = [&](uint64_t step) { return Draw(flags, (uint64_t{worker} << 40) + step); };
+  if (flags.hot > 0) {
+    std::vector<ps::Key> hot(flags.hot);
+    std::iota(hot.begin(), hot.end(), 0);
+    RETURN_IF_ERROR(table.Intend(hot, session.clock(), session.clock() + flags.steps));
+  }
   uint64_t announced = session.clock();  // steps before this one
   for (const ps::DataLease& lease :
        session.DataLeases("train", {.items = flags.steps, .epochs = 1, .lease_items = 200})) {
     for (uint64_t item = lease.begin(); item < lease.end() && !session.draining(); ++item) {
       for (; announced <= session.clock() + flags.early; ++announced) {
-        if (flags.announce) RETURN_IF_ERROR(table.Intend(draw(announced).keys, announced));
+        const Batch next = draw(announced);
+        if (flags.announce) RETURN_IF_ERROR(table.Intend(next.keys, announced));
+        if (flags.localize) table.Localize(next.keys);
       }
       RETURN_IF_ERROR(measured.Step(draw(session.clock()), lease, item));
     }
@@ -165,7 +176,13 @@ int main(int argc, char** argv) {
   attune::Flags flags;
   CLI::App app("Measures what a program spends on rows");
   app.add_flag("--announce", flags.announce, "Announce the rows of the next steps");
-  app.add_option("--early", flags.early, "Announce so many steps before; 0: as LookAhead does")->capture_default_str();
+  CLI::Option* early =
+      app.add_option("--early", flags.early, "Announce or localize so many steps before; 0: as LookAhead does")
+          ->capture_default_str();
+  app.add_flag("--localize", flags.localize, "With --early: own the rows of the next steps")->needs(early);
+  app.add_option("--hot", flags.hot, "With --early: announce the most frequent rows for all steps, and no others")
+      ->capture_default_str()
+      ->needs(early);
   app.add_option("--rows", flags.rows, "Rows of the model")->capture_default_str();
   app.add_option("--dim", flags.dim, "Values per row")->capture_default_str();
   app.add_option("--keys", flags.keys, "Keys per step")->capture_default_str();
