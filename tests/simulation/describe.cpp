@@ -106,6 +106,17 @@ struct Writer {
     TheRecords(m.records);
     text << (m.last ? " last" : "");
   }
+  void operator()(const Round& m) {
+    Keys(m.keys);
+    text << " #" << m.number << (m.first ? " first" : "") << (m.last ? " last" : "");
+  }
+  void operator()(const RoundReply& m) {
+    Keys(m.keys);
+    text << " #" << m.number;
+    if (!m.left.empty()) text << " takes back";
+    for (const Key key : m.left) text << ' ' << key;
+    text << (m.last ? " last" : "");
+  }
   // Home and backup of each shard, and who is to be the next one.
   void operator()(const MapUpdate& m) {
     text << " is " << m.map.version << " with members";

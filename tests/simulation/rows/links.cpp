@@ -83,11 +83,12 @@ void RowSimulation::Deliver(NodeId from, NodeId to, const LinkFrame& frame) {
     if (keeps_history()) {
       Trace(std::to_string(from.value()) + " -> " + std::to_string(to.value()) + "  " + Describe(message));
     }
-    const bool answer = std::holds_alternative<PushAck>(message) || std::holds_alternative<PullReply>(message);
+    const bool answer = std::holds_alternative<PushAck>(message) || std::holds_alternative<PullReply>(message) ||
+                        std::holds_alternative<RoundReply>(message);
     if (answer) {
       // The view rule holds for answers too: a worker that takes one has the map it was sent under.
       if (MapVersionOf(message) > node.rows->map().version && map_->Contains(to)) Adopt(node, *map_);
-      if (node.rows->map().Contains(from) || accept_gone) Answer(node, message);
+      if (node.rows->map().Contains(from) || accept_gone) Answer(node, from, message);
       continue;
     }
     RowOutputs out;
@@ -103,7 +104,7 @@ void RowSimulation::SendAll(Node& node, RowOutputs& out) {
   for (Outgoing& outgoing : out.send) {
     if (outgoing.to == node.id) {
       if (keeps_history()) Trace(std::to_string(node.id.value()) + " itself  " + Describe(outgoing.message));
-      Answer(node, outgoing.message);
+      Answer(node, node.id, outgoing.message);
     } else {
       if (keeps_history() && std::getenv("ATTUNE_TRACE_SENDS") != nullptr) {
         Trace("    " + std::to_string(node.id.value()) + " sends to " + std::to_string(outgoing.to.value()) + "  " +

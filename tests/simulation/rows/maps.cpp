@@ -83,6 +83,9 @@ void RowSimulation::Adopt(Node& node, const ShardMap& map) {
   const ShardMap old = node.rows->map();
   node.rows->AdoptMap(map, now(), out);
   Stepped(node, out);
+  if (p_.rounds > 0 && node.role == Role::kWorker && (RoutedSince(map) > old.version || map.Find(node.id)->leaving)) {
+    GiveUpCopies(node);
+  }
   Recover(node, std::ranges::any_of(old.members, [&](const Member& member) { return !map.Contains(member.node); }));
   Arm(node);
 }

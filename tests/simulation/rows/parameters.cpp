@@ -67,12 +67,16 @@ void BadLuck(Random& random, RowParameters& p) {
 
 namespace {
 
+// A coincidence that needs everything else to be kind.
+bool IsPlanned(const RowParameters& p) {
+  return p.chain || p.slow_backup || p.slow_spare || p.detour || p.stale_marker || p.comes_back;
+}
+
 // Processes that do not run for a while, nodes that do not reach each other or the coordinator, queues that are full:
 // on top of what else the seed has chosen, and drawn on their own so that they change nothing of that.
 void Silence(uint64_t seed, RowParameters& p) {
   Random random(SplitMix64(seed ^ 0x51e9ce));
-  const bool planned = p.chain || p.slow_backup || p.slow_spare || p.detour || p.stale_marker || p.comes_back;
-  if (planned) return;  // their coincidences need everything else to be kind
+  if (IsPlanned(p)) return;
   if (random.Chance(0.25)) {
     p.pauses = static_cast<uint32_t>(1 + random.Below(3));
     p.pause = p.delay_max * (random.Chance(0.5) ? 10 : 60);
@@ -93,10 +97,16 @@ void Machines(uint64_t seed, RowParameters& p) {
 // A backup that joins faster than a row travels; drawn on its own, too.
 void Outrun(uint64_t seed, RowParameters& p) {
   Random random(SplitMix64(seed ^ 0x72a7e1));
-  const bool planned = p.chain || p.slow_backup || p.slow_spare || p.detour || p.stale_marker || p.comes_back;
-  if (planned || !p.backups || p.servers < 3 || p.shards > 1 || !random.Chance(0.25)) return;
+  if (IsPlanned(p) || !p.backups || p.servers < 3 || p.shards > 1 || !random.Chance(0.25)) return;
   p.outrun = true;
   p.slow_link = 20 + random.Uniform() * 60;
+}
+
+// Workers that have copies; drawn on its own, too.
+void Holders(uint64_t seed, RowParameters& p) {
+  Random random(SplitMix64(seed ^ 0x401de5));
+  if (IsPlanned(p) || !random.Chance(0.35)) return;
+  p.rounds = static_cast<uint32_t>(4 + random.Below(24));
 }
 
 }  // namespace
@@ -106,6 +116,7 @@ RowParameters RowParameters::FromSeed(uint64_t seed) {
   Silence(seed, p);
   Machines(seed, p);
   Outrun(seed, p);
+  Holders(seed, p);
   return p;
 }
 
@@ -179,11 +190,12 @@ std::string ToString(const RowParameters& p) {
        << " suspicions=" << p.suspicions << " drains=" << p.drains << " call_back=" << p.call_back
        << " chain=" << p.chain << " slow_backup=" << p.slow_backup << " slow_spare=" << p.slow_spare
        << " detour=" << p.detour << " stale_marker=" << p.stale_marker << " comes_back=" << p.comes_back
-       << " trades=" << p.trades << " machine=" << p.machine << " outrun=" << p.outrun << " key_share=" << p.key_share
-       << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss << " duplicate=" << p.duplicate
-       << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy << " slow_link=" << p.slow_link
-       << " pauses=" << p.pauses << " pause=" << p.pause << " partitions=" << p.partitions << " queue=" << p.queue
-       << " slow_map=" << p.slow_map << " rows_per_message=" << p.rows_per_message;
+       << " trades=" << p.trades << " machine=" << p.machine << " outrun=" << p.outrun << " rounds=" << p.rounds
+       << " key_share=" << p.key_share << " delay_max=" << p.delay_max << " span=" << p.span << " loss=" << p.loss
+       << " duplicate=" << p.duplicate << " break_chance=" << p.break_chance << " late_copy=" << p.late_copy
+       << " slow_link=" << p.slow_link << " pauses=" << p.pauses << " pause=" << p.pause
+       << " partitions=" << p.partitions << " queue=" << p.queue << " slow_map=" << p.slow_map
+       << " rows_per_message=" << p.rows_per_message;
   return text.str();
 }
 

@@ -24,6 +24,7 @@ struct RowParameters {
   bool trades = false;        // homes move beside their copies and leave others behind
   bool machine = false;       // then the new home and the backup are lost together
   bool outrun = false;        // a backup joins while a row is on its way over a slow link
+  uint32_t rounds = 0;        // that workers begin, for copies of rows
   double key_share = 0.6;     // of all keys, in one push
   double delay_max = 1.0;     // milliseconds
   double loss = 0, duplicate = 0, break_chance = 0, late_copy = 0;

@@ -57,13 +57,24 @@ constexpr const char* kNames[] = {
     "a row that is here counts as arrived",
     "a row given back is not kept as a copy",
 };
-// Those from here on are about checkpoints, which this simulation takes none of; the whole job's does.
+// The next one is about checkpoints, which this simulation takes none of; the whole job's does.
 static_assert(std::size(kNames) == static_cast<size_t>(RowMutation::kUnmarkedArrivalNotWritten));
+// Of copies at workers. The one before these shows only with a worker's own look-ahead: the whole job's, too.
+constexpr const char* kCopyNames[] = {
+    "copy without the worker's open pushes",
+    "copy of a row that has left not taken back",
+};
+constexpr auto kFirstOfCopies = static_cast<size_t>(RowMutation::kCopyWithoutOpenPushes);
+static_assert(kFirstOfCopies + std::size(kCopyNames) == static_cast<size_t>(RowMutation::kCount));
 
 std::vector<Mutant> Mutants() {
   std::vector<Mutant> mutants;
   for (size_t i = 1; i < std::size(kNames); ++i) {
     mutants.push_back({std::to_string(i), kNames[i], {.row = static_cast<RowMutation>(i)}});
+  }
+  for (size_t i = 0; i < std::size(kCopyNames); ++i) {
+    const size_t number = kFirstOfCopies + i;
+    mutants.push_back({std::to_string(number), kCopyNames[i], {.row = static_cast<RowMutation>(number)}});
   }
   mutants.push_back({"L1", "link: no filter", {.link = {.no_filter = true}}});
   mutants.push_back({"L2", "link: gap accepted", {.link = {.accept_gaps = true}}});

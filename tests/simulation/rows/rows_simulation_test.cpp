@@ -25,7 +25,11 @@ TEST(RowSimulation, PromisesHold) {
                    {"declared lost while paused", kSeeds / 100},
                    {"partitions", kSeeds / 20},
                    {"declared lost while cut off", kSeeds / 100},
-                   {"dropped at full queues", kSeeds / 20}});
+                   {"dropped at full queues", kSeeds / 20},
+                   {"copies", kSeeds / 10},
+                   {"copies not taken", kSeeds / 20},
+                   {"copies taken back", kSeeds / 50},
+                   {"folds", kSeeds / 50}});
 }
 
 TEST(RowSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(RowSuite(), 30); }

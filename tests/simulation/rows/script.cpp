@@ -214,6 +214,7 @@ void RowSimulation::Script() {
   for (uint32_t i = 0; i < p_.pulls; ++i) After(Sometime(), [this] { IssuePull(); });
   for (uint32_t i = 0; i < p_.reissues; ++i) After(Sometime(), [this] { Reissue(); });
   for (uint32_t i = 0; i < p_.localizes; ++i) After(Sometime(), [this] { IssueLocalize(); });
+  for (uint32_t i = 0; i < p_.rounds; ++i) After(Sometime(), [this] { IssueRound(); });
   if (p_.slow_spare) {
     After(network_.Delay(4), [this] {
       for (Key key = 1; key <= p_.keys; ++key) {
@@ -386,8 +387,21 @@ Outcome RowSimulation::Simulate() {
                                                        p_.slow_link * p_.delay_max * 500);
   Run(limit, [this] { return !violated(); });
   PullAgainWhatWasLost();
-  Run(now() + (limit - MonotonicTime{}), [this] { return !violated(); });
+  const auto run_on = [&] { Run(now() + (limit - MonotonicTime{}), [this] { return !violated(); }); };
+  run_on();
+  if (p_.rounds > 0) {
+    for (int i = 0; i < 2; ++i) {  // first what each has pushed, then what that has changed for the others
+      RoundsWithAll(/*withdraw=*/false);
+      run_on();
+    }
+    CheckCopiesAtWorkers();
+  }
   CheckEnd();
+  if (p_.rounds > 0) {
+    RoundsWithAll(/*withdraw=*/true);
+    run_on();
+    CheckNoInterests();
+  }
   for (const auto& [id, node] : nodes_) {
     const RowCounters& counters = node->rows->counters();
     Count("handovers", counters.rows_sent);

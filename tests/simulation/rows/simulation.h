@@ -1,6 +1,6 @@
 // The world of this simulation: RowNodes and the links between them, with programs of workers that issue pushes and
 // pulls by hand. The parts of the class are in files of their own: links, maps, script (what is done to the nodes), bad
-// luck, workload, checkers.
+// luck, workload, holders (copies at workers), checkers.
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "ps/core/rows/row_node.h"
 #include "tests/simulation/counting_store.h"
 #include "tests/simulation/network.h"
+#include "tests/simulation/rows/holder.h"
 #include "tests/simulation/rows/parameters.h"
 #include "tests/simulation/world.h"
 
@@ -32,8 +34,10 @@ struct SimPush {
   uint32_t column = 0;
   std::vector<Key> keys;
   std::vector<bool> acked;
+  std::vector<FoldCounts> folds;  // empty, or by key: pushes to copies, added up
+  bool is_open = false;           // more may be added to the folds, and nothing has been sent
   bool All() const {
-    return std::ranges::all_of(acked, [](bool one) { return one; });
+    return !is_open && std::ranges::all_of(acked, [](bool one) { return one; });
   }
 };
 
@@ -82,6 +86,7 @@ class RowSimulation : public World {
     uint64_t next_request = 1;
     std::map<RequestId, SimPull> pulls;
     std::map<TableKey, RowVersion> seen;
+    SimHolder holder;
   };
   Duration Sometime(double share = 1) { return FromMilliseconds(random().Uniform() * p_.span * share); }
   bool RowMutant(RowMutation mutation) const { return mutations_.row == mutation; }
@@ -144,10 +149,29 @@ class RowSimulation : public World {
   void Recover(Node& node, bool somebody_gone);
   void IssueLocalize();
   void LocalizeAt(NodeId from, TableId table, std::vector<Key> keys, NodeId to);
-  void Answer(Node& node, const Message& message);
+  void Answer(Node& node, NodeId from, const Message& message);
   SequenceNumber AckedBelow(const Node& node) const;
   NodeId AnyMember(const Node& node);
   void ToNode(Node& node, NodeId to, Message message);
+
+  // --- workers that have copies
+  SimPush* FoldFor(Node& node, NodeId home, TableId table);
+  void PushToCopies(Node& node, TableId table, std::vector<Key>& keys);
+  void ReadCopies(Node& node, TableId table, std::vector<Key>& keys);
+  static void UsedElsewhere(Node& node, TableId table, std::span<const Key> keys);
+  void IssueRound();
+  AnnouncedUse DrawUse();
+  void SendRound(Node& node, NodeId to, const std::vector<TableKey>& rows, const std::function<AnnouncedUse()>& use);
+  void CloseFolds(Node& node, SimHolder::Home& home);
+  void Announce(Node& node, TableKey row, AnnouncedUse use, Round& round);
+  void NoteHad(const Node& node, NodeId to, SimHolder::Home& home, TableKey row);
+  void TakeReply(Node& node, NodeId from, const RoundReply& reply);
+  void EndRound(Node& node, NodeId from);
+  void GiveUpCopies(Node& node);
+  void RoundsWithAll(bool withdraw);
+  void CheckOwnPushes(const Node& node, TableKey row);
+  void CheckCopiesAtWorkers();
+  void CheckNoInterests();
 
   // --- checkers
   const CountingStore* Store(const Node& node, TableId table, bool copies) const;

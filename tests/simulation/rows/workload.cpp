@@ -32,14 +32,20 @@ void RowSimulation::IssuePush() {
   const NodeId worker = workers[random().Below(workers.size())];
   if (!Runs(worker) || !At(worker).rows->map().formed() || map_->Find(worker)->leaving) return;
   Node& node = At(worker);
+  const TableId table(static_cast<uint32_t>(1 + random().Below(p_.tables)));
+  std::vector<Key> keys;
+  for (Key key = 1; key <= p_.keys; ++key) {
+    if (random().Chance(p_.key_share)) keys.push_back(key);
+  }
+  if (keys.empty()) keys.push_back(1 + random().Below(p_.keys));
+  PushToCopies(node, table, keys);
+  if (keys.empty() || pushes_.size() >= kColumnsMax) return;
+  UsedElsewhere(node, table, keys);
   SimPush push{.origin = worker,
                .sequence = SequenceNumber(node.next_sequence++),
-               .table = TableId(static_cast<uint32_t>(1 + random().Below(p_.tables))),
-               .column = static_cast<uint32_t>(pushes_.size())};
-  for (Key key = 1; key <= p_.keys; ++key) {
-    if (random().Chance(p_.key_share)) push.keys.push_back(key);
-  }
-  if (push.keys.empty()) push.keys.push_back(1 + random().Below(p_.keys));
+               .table = table,
+               .column = static_cast<uint32_t>(pushes_.size()),
+               .keys = std::move(keys)};
   push.acked.resize(push.keys.size());
   pushes_.push_back(push);
   node.pushes.push_back(pushes_.size() - 1);
@@ -65,6 +71,7 @@ void RowSimulation::SendPush(Node& node, const SimPush& push, bool to_home) {
     std::vector<float> gradients(places.size() * kColumnsMax);
     for (size_t i = 0; i < places.size(); ++i) {
       keys.push_back(push.keys[places[i]]);
+      if (!push.folds.empty()) message.folds.push_back(push.folds[places[i]]);
       gradients[i * kColumnsMax + push.column] = 1;
     }
     message.keys = std::move(keys);
@@ -85,6 +92,9 @@ void RowSimulation::IssuePull() {
     if (random().Chance(0.6)) pull.keys.push_back(key);
   }
   if (pull.keys.empty()) pull.keys.push_back(1 + random().Below(p_.keys));
+  ReadCopies(node, pull.table, pull.keys);
+  if (pull.keys.empty()) return;
+  UsedElsewhere(node, pull.table, pull.keys);
   pull.must.resize(pull.keys.size());
   pull.answered.resize(pull.keys.size());
   for (uint32_t i = 0; i < pull.keys.size(); ++i) {
@@ -154,7 +164,7 @@ void RowSimulation::PullAgainWhatWasLost() {
 void RowSimulation::Reissue() {
   std::vector<size_t> open;
   for (size_t i = 0; i < pushes_.size(); ++i) {
-    if (!pushes_[i].All() && Runs(pushes_[i].origin)) open.push_back(i);
+    if (!pushes_[i].All() && !pushes_[i].is_open && Runs(pushes_[i].origin)) open.push_back(i);
   }
   if (open.empty()) return;
   const SimPush& push = pushes_[open[random().Below(open.size())]];
@@ -166,7 +176,7 @@ void RowSimulation::Recover(Node& node, bool somebody_gone) {
   if (node.role != Role::kWorker || !somebody_gone) return;
   if (RowMutant(RowMutation::kNoReissueAtRecovery)) return;
   for (const size_t index : node.pushes) {
-    if (!pushes_[index].All()) SendPush(node, pushes_[index], true);
+    if (!pushes_[index].All() && !pushes_[index].is_open) SendPush(node, pushes_[index], true);
   }
   for (auto& [request, pull] : node.pulls) {
     if (pull.open) SendPull(node, pull, true);
@@ -200,12 +210,13 @@ void RowSimulation::LocalizeAt(NodeId from, TableId table, std::vector<Key> keys
   Arm(node);
 }
 
-void RowSimulation::Answer(Node& node, const Message& message) {
+void RowSimulation::Answer(Node& node, NodeId from, const Message& message) {
   if (const auto* ack = std::get_if<PushAck>(&message)) {
     SimPush& push = pushes_[node.pushes.at(ack->sequence.value() - 1)];
     for (size_t i = 0; i < ack->positions.size(); ++i) push.acked.at(ack->positions.At(i)) = true;
     return;
   }
+  if (const auto* round = std::get_if<RoundReply>(&message)) return TakeReply(node, from, *round);
   const auto* reply = std::get_if<PullReply>(&message);
   if (reply == nullptr) return Violation(std::string("a refusal: ") + Describe(message));
   const auto it = node.pulls.find(reply->request);
@@ -225,6 +236,10 @@ void RowSimulation::Answer(Node& node, const Message& message) {
       Violation(text.str());
     }
     node.seen[key] = std::max(node.seen[key], version);
+    UsedElsewhere(node, key.table, {&key.key, 1});
+    for (uint32_t column = 0; column < kColumnsMax; ++column) {
+      if (reply->rows[i * kColumnsMax + column] > 0.5F) node.holder.seen[key].insert(column);
+    }
     if (exposed_.contains(ShardMap::ShardIndex(key.key, p_.shards))) continue;
     for (const uint32_t column : pull.must[place]) {
       if (reply->rows[i * kColumnsMax + column] < 0.5F) {
