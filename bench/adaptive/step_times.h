@@ -1,0 +1,68 @@
+// What the steps of a measured worker spend on rows. One line of JSON at its end, which bench/adaptive/run reads.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "base/time_source.h"
+
+namespace attune::adaptive_bench {
+
+// Begin, then Think and Access in turns, and End, for every step. Of one thread.
+class StepTimes {
+ public:
+  // What is measured begins after so many seconds.
+  explicit StepTimes(double skip_seconds) : counted_from_(began_ + skip_seconds) {}
+
+  // The step begins, with accesses to rows.
+  void Begin() {
+    const double now = Now();
+    if (began_ < counted_from_ && now >= counted_from_) {
+      access_.clear();
+      began_ = now;
+      cpu_before_ = CpuSeconds();
+    }
+    spent_ = -now;
+  }
+  // The program computes, and accesses rows again.
+  void Think() { spent_ += Now(); }
+  void Access() { spent_ -= Now(); }
+  void End() {
+    ended_ = Now();
+    access_.push_back(spent_ + ended_);
+  }
+
+  void Write(const std::string& directory, uint32_t worker) {
+    std::ranges::sort(access_);
+    std::ofstream(directory + "/worker-" + std::to_string(worker) + ".json")
+        << "{\"steps\":" << access_.size() << ",\"seconds\":" << ended_ - began_
+        << ",\"cpu_seconds\":" << CpuSeconds() - cpu_before_ << ",\"access_p50_ms\":" << 1e3 * Quantile(0.5)
+        << ",\"access_p99_ms\":" << 1e3 * Quantile(0.99) << "}\n";
+  }
+
+ private:
+  static double Now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()); }
+  static double CpuSeconds() {
+    rusage usage{};
+    (void)getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  }
+  double Quantile(double share) const {
+    return access_.empty() ? 0 : access_[static_cast<size_t>(share * static_cast<double>(access_.size() - 1))];
+  }
+
+  double began_ = Now(), ended_ = began_, cpu_before_ = CpuSeconds(), spent_ = 0;
+  const double counted_from_;
+  std::vector<double> access_;  // seconds of each step
+};
+
+}  // namespace attune::adaptive_bench
