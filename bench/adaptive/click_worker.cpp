@@ -1,7 +1,8 @@
 // Click-through prediction, made up so that the truth is known: samples have one value of each of 39 features, by
 // Zipf's law out of 100 million keys, and are clicked with a probability that a planted model gives. A factorization
-// machine is trained on them (Rendle 2010): weights by FTRL-proximal, vectors of 8 by Adagrad. At the end the area under
-// the ROC curve of samples that were not trained on, beside that of the planted model, which none can exceed by much.
+// machine is trained on them (Rendle 2010): weights by FTRL-proximal, vectors of 8 by Adagrad. At the end the area
+// under the ROC curve of samples that were not trained on, beside that of the planted model, which none can exceed by
+// much.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,5 @@
-// A worker of this simulation that has copies of rows: a slow, obvious twin of WorkerReplicas, which announces at random.
+// A worker of this simulation that has copies of rows: a slow, obvious twin of WorkerReplicas, which announces at
+// random.
 #pragma once
 
 #include <cstdint>

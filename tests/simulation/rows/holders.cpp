@@ -168,8 +168,8 @@ void RowSimulation::Announce(Node& node, TableKey row, AnnouncedUse use, Round& 
   }
 }
 
-// What a copy must contain once the round is answered: what this worker has read of the row, and what anyone has been
-// told is in it. Not the latter where the home is another by now: one that still runs knows nothing of what its
+// What a copy must contain once the round is answered: what this worker has read of the row, and what was acknowledged
+// to any worker. Not the latter where the home is another by now: one that still runs knows nothing of what its
 // successor has acknowledged.
 void RowSimulation::NoteHad(const Node& node, NodeId to, SimHolder::Home& home, TableKey row) {
   if (node.rows->map().HomeOf(row.key) != to) return;
