@@ -46,9 +46,8 @@ TEST_F(SteeredRun, TheReportShowsTheCurvesAndWhatHappened) {
 TEST_F(SteeredRun, TopShowsWhatEveryPodUsesFromTheirSidecarsPages) {
   StartTraining({.epochs = 70});
   // Progress is the coordinator's to report, a rate the workers': the windows of one come before those of the others.
-  ASSERT_TRUE(AwaitStatus("a rate", [](const Json& status) {
-    return status.value(Json::json_pointer("/progress/rate"), 0.0) > 0;
-  }));
+  ASSERT_TRUE(AwaitStatus(
+      "a rate", [](const Json& status) { return status.value(Json::json_pointer("/progress/rate"), 0.0) > 0; }));
   const Outcome outcome = Attune({"top", "topics", "--once", "-o", "json"});
   ASSERT_EQ(outcome.code, 0) << outcome.output;
   const Json top = Json::parse(outcome.output);
