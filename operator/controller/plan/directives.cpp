@@ -69,7 +69,12 @@ Reply Directives::Ask(const ObservedPod& pod, const std::string& key, const v1::
 Reply Directives::AskCoordinator(const std::string& key, const v1::Directive& directive, const std::string& reason) {
   const ObservedPod* coordinator = CoordinatorPod(observed_);
   if (coordinator == nullptr || window() == nullptr) return {};
-  return Ask(*coordinator, key, directive, reason);
+  return Ask(*coordinator, KeyInTerm(key), directive, reason);
+}
+
+std::string Directives::KeyInTerm(const std::string& key) const {
+  const int64_t term = observed_.job.status.coordinator_term;
+  return term == 0 ? key : key + " in term " + std::to_string(term);
 }
 
 const v1::JobWindow* CurrentWindow(const Observed& observed) {

@@ -45,8 +45,10 @@ class Directives {
 
   // `key` must differ for whatever is to be done again.
   Reply Ask(const ObservedPod& pod, const std::string& key, const v1::Directive& directive, const std::string& reason);
-  // The server that runs the coordinator.
+  // The server that runs the coordinator. One that another has succeeded answers nothing any more, so what is open then
+  // is asked of its successor at once: keys of answers have the term (KeyInTerm).
   Reply AskCoordinator(const std::string& key, const v1::Directive& directive, const std::string& reason);
+  std::string KeyInTerm(const std::string& key) const;
 
   const v1::JobWindow* window() const { return CurrentWindow(observed_); }
 

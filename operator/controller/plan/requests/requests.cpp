@@ -129,8 +129,9 @@ void PlanRegularCheckpoint(const Observed& observed, const v1::JobWindow& window
   const Duration left = *observed.checkpoint_since + schedule->interval - now.monotonic;
   if (left > Duration::zero()) return draft.Requeue(left, "the next checkpoint");
   const std::string key = "checkpoint after " + since;
-  if (const auto wait = UntilNextAttempt(observed, *schedule, key, now)) {
-    view.regular_checkpoint_problem = observed.sample.answers.at(key).message;
+  const std::string answered = directives.KeyInTerm(key);
+  if (const auto wait = UntilNextAttempt(observed, *schedule, answered, now)) {
+    view.regular_checkpoint_problem = observed.sample.answers.at(answered).message;
     return draft.Requeue(*wait, "the next checkpoint");
   }
   v1::Directive directive;

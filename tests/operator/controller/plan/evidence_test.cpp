@@ -426,7 +426,7 @@ TEST_F(NodeDrainTest, TheCoordinatorMovesFirst) {
   EXPECT_EQ(cluster.status().coordinator, "j-server-1");
   cluster.sample.job->set_term(2);
   cluster.Settle();
-  EXPECT_THAT(cluster.sent_texts(), Contains("j-server-1 drain=" + host));
+  EXPECT_THAT(cluster.sent_texts(), Contains("j-server-1 drain=" + host + " in term 2"));
 }
 
 TEST_F(NodeDrainTest, OneAfterTheOther) {

@@ -301,6 +301,25 @@ TEST(Requests, TheClockOfTheCoordinatorsMachineMovesNoCheckpoint) {
   }
 }
 
+// The first coordinator was stopped when it was asked, and is succeeded before it runs again.
+TEST(Requests, WhatACoordinatorLeavesUnansweredIsAskedOfTheNextOneAtOnce) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1));
+  cluster.job().spec.checkpoint.interval_seconds = 600;
+  cluster.Advance(seconds(601));
+  cluster.Settle();
+  ASSERT_EQ(cluster.sent_texts().size(), 1U);
+  EXPECT_THAT(cluster.sent_texts()[0], StartsWith("a-server-0 checkpoint after "));
+  cluster.Advance(seconds(1));
+  cluster.Settle();
+  EXPECT_EQ(cluster.sent_texts().size(), 1U) << "it may still answer";
+  cluster.job().status.coordinator = "a-server-1";
+  cluster.job().status.coordinator_term = 1;
+  cluster.sample.job->set_term(1);
+  cluster.Settle();
+  ASSERT_EQ(cluster.sent_texts().size(), 2U);
+  EXPECT_THAT(cluster.sent_texts()[1], StartsWith("a-server-1 checkpoint after "));
+}
+
 TEST(Requests, ACheckpointThatWasAskedForIsNotAnsweredWithWhatBefellARegularOne) {
   FakeCluster cluster = Running(MakeTrainingJob("a").Servers(1).Workers(1));
   cluster.job().spec.checkpoint.interval_seconds = 600;
