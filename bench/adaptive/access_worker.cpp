@@ -2,7 +2,6 @@
 // Step. Announces the rows of its next steps, as early as LookAhead or a number of steps, or none. Writes one line of
 // JSON at its end.
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -12,14 +11,14 @@
 #include "attune/ps/look_ahead.h"
 #include "attune/ps/session.h"
 #include "base/random.h"
+#include "bench/adaptive/measured_worker.h"
 #include "bench/adaptive/step_times.h"
-#include "bench/adaptive/zipf.h"
+#include "ps/sampling/key_distribution.h"
 
 namespace attune::adaptive_bench {
 namespace {
 
-struct Flags {
-  bool announce = false;
+struct Flags : WorkerFlags {
   bool localize = false;
   uint64_t hot = 0;    // rows, the first ones, which are the most frequent
   uint64_t early = 0;  // steps; 0: LookAhead's
@@ -27,10 +26,7 @@ struct Flags {
   uint32_t dim = 64;
   uint32_t keys = 256;       // per step
   double skew = 0;           // of Zipf; 0: uniform
-  uint64_t steps = 2'000;    // of all workers together
   uint32_t think_us = 2000;  // of each step
-  double skip_seconds = 0;
-  std::string out;  // directory
 };
 
 struct Batch {
@@ -38,12 +34,20 @@ struct Batch {
 };
 
 // Of one step, from its number alone, so that all variants touch the same rows.
-Batch Draw(const Flags& flags, uint64_t step) {
-  Random random(SplitMix64(step));
-  Batch batch;
-  for (uint32_t i = 0; i < flags.keys; ++i) batch.keys.push_back(DrawRank(random, flags.rows, flags.skew));
-  return batch;
-}
+class Draws {
+ public:
+  Draws(const ps::KeyDistribution& distribution, uint32_t keys) : distribution_(distribution), keys_(keys) {}
+  Batch Of(uint64_t step) const {
+    Random random(SplitMix64(step));
+    Batch batch;
+    for (uint32_t i = 0; i < keys_; ++i) batch.keys.push_back(distribution_.Draw(random));
+    return batch;
+  }
+
+ private:
+  const ps::KeyDistribution& distribution_;
+  const uint32_t keys_;
+};
 
 // Steps, one after the other, and the time that each spends on rows.
 class Steps {
@@ -79,10 +83,11 @@ class Steps {
   const std::vector<float> gradients_;
 };
 
-Status AnnounceByLookAhead(const Flags& flags, ps::Session& session, const ps::Table& table, Steps& steps) {
+Status PlanByLookAhead(const Flags& flags, const Draws& draws, ps::Session& session, const ps::Table& table,
+                       Steps& steps) {
   ps::LookAhead<Batch> ahead(
       session, "train", {.items = flags.steps, .epochs = 1, .lease_items = 200},
-      [&](const ps::PlannedItem& planned) { return Draw(flags, planned.item); },
+      [&](const ps::PlannedItem& planned) { return draws.Of(planned.item); },
       [&](const Batch& batch, ps::Touch& touch) {
         if (flags.announce) touch(table, batch.keys);
       });
@@ -92,20 +97,21 @@ Status AnnounceByLookAhead(const Flags& flags, ps::Session& session, const ps::T
 
 // Decides by itself what comes here and when, as programs for other parameter servers do. Which items a worker will
 // have so many steps later is not known, so its keys are of its own step here.
-Status AnnounceEarly(const Flags& flags, ps::Session& session, const ps::Table& table, uint32_t worker, Steps& steps) {
-  const auto draw = [&](uint64_t step) { return Draw(flags, (uint64_t{worker} << 40) + step); };
+Status PlanByHand(const Flags& flags, const Draws& draws, ps::Session& session, const ps::Table& table, uint32_t worker,
+                  Steps& steps) {
+  const auto draw = [&](uint64_t step) { return draws.Of((uint64_t{worker} << 40) + step); };
   if (flags.hot > 0) {
     std::vector<ps::Key> hot(flags.hot);
     std::iota(hot.begin(), hot.end(), 0);
     RETURN_IF_ERROR(table.Intend(hot, session.clock(), session.clock() + flags.steps));
   }
-  uint64_t announced = session.clock();  // steps before this one
+  uint64_t planned = session.clock();  // steps before this one
   for (const ps::DataLease& lease :
        session.DataLeases("train", {.items = flags.steps, .epochs = 1, .lease_items = 200})) {
     for (uint64_t item = lease.begin(); item < lease.end() && !session.draining(); ++item) {
-      for (; announced <= session.clock() + flags.early; ++announced) {
-        const Batch next = draw(announced);
-        if (flags.announce) RETURN_IF_ERROR(table.Intend(next.keys, announced));
+      for (; planned <= session.clock() + flags.early; ++planned) {
+        const Batch next = draw(planned);
+        if (flags.announce) RETURN_IF_ERROR(table.Intend(next.keys, planned));
         if (flags.localize) table.Localize(next.keys);
       }
       RETURN_IF_ERROR(steps.Step(draw(session.clock()), lease, item));
@@ -118,9 +124,12 @@ Status Run(const Flags& flags) {
   ASSIGN_OR_RETURN(const ps::SessionOptions options, ps::SessionOptions::FromEnvironment());
   ASSIGN_OR_RETURN(const std::unique_ptr<ps::Session> session, ps::Session::Connect(options));
   ASSIGN_OR_RETURN(const ps::Table table, session->OpenTable("rows", {.dim = flags.dim, .optimizer = ps::Adagrad{}}));
+  ASSIGN_OR_RETURN(const auto distribution,
+                   ps::KeyDistribution::Create(ps::ZipfKeys{.keys = flags.rows, .exponent = flags.skew}));
+  const Draws draws(*distribution, flags.keys);
   Steps steps(flags, *session, table);
-  RETURN_IF_ERROR(flags.early > 0 ? AnnounceEarly(flags, *session, table, options.index, steps)
-                                  : AnnounceByLookAhead(flags, *session, table, steps));
+  RETURN_IF_ERROR(flags.early > 0 ? PlanByHand(flags, draws, *session, table, options.index, steps)
+                                  : PlanByLookAhead(flags, draws, *session, table, steps));
   RETURN_IF_ERROR(session->Flush());
   steps.times().Write(flags.out, options.index);
   return session->status();
@@ -132,25 +141,18 @@ Status Run(const Flags& flags) {
 int main(int argc, char** argv) {
   attune::adaptive_bench::Flags flags;
   CLI::App app("Measures what a program spends on rows");
-  app.add_flag("--announce", flags.announce, "Announce the rows of the next steps");
   CLI::Option* early =
       app.add_option("--early", flags.early, "Announce or localize so many steps before; 0: as LookAhead does")
           ->capture_default_str();
   app.add_flag("--localize", flags.localize, "With --early: own the rows of the next steps")->needs(early);
-  app.add_option("--hot", flags.hot, "With --early: announce the most frequent rows for all steps, and no others")
+  app.add_option("--hot", flags.hot, "With --early: announce so many of the most frequent rows for all steps")
       ->capture_default_str()
       ->needs(early);
   app.add_option("--rows", flags.rows, "Rows of the model")->capture_default_str();
   app.add_option("--dim", flags.dim, "Values per row")->capture_default_str();
   app.add_option("--keys", flags.keys, "Keys per step")->capture_default_str();
   app.add_option("--skew", flags.skew, "Zipf exponent of the keys; 0: uniform")->capture_default_str();
-  app.add_option("--steps", flags.steps, "Steps of all workers together")->capture_default_str();
   app.add_option("--think-us", flags.think_us, "Microseconds that each step computes (sleeps)")->capture_default_str();
-  app.add_option("--skip-seconds", flags.skip_seconds, "What is measured begins after so long")->capture_default_str();
-  app.add_option("--out", flags.out, "Directory for the results")->required();
-  CLI11_PARSE(app, argc, argv);
-  const attune::Status status = attune::adaptive_bench::Run(flags);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "attune-access: %s\n", attune::ToString(status).c_str());
-  return 1;
+  return attune::adaptive_bench::RunMeasuredWorker(argc, argv, "attune-access", app, flags,
+                                                   [&] { return attune::adaptive_bench::Run(flags); });
 }

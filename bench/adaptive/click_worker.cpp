@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -17,8 +16,9 @@
 #include "attune/ps/look_ahead.h"
 #include "attune/ps/session.h"
 #include "base/random.h"
+#include "bench/adaptive/measured_worker.h"
 #include "bench/adaptive/step_times.h"
-#include "bench/adaptive/zipf.h"
+#include "ps/sampling/key_distribution.h"
 
 namespace attune::adaptive_bench {
 namespace {
@@ -28,13 +28,9 @@ constexpr uint64_t kValuesOfFeature = 100'000'000 / kFeatures;
 constexpr double kExponent = 1.1;
 constexpr uint64_t kHeldOut = uint64_t{1} << 40;  // numbers of samples that are not trained on begin here
 
-struct Flags {
-  bool announce = false;
-  uint64_t steps = 10'000;  // of all workers together
-  uint32_t samples = 64;    // per step
+struct Flags : WorkerFlags {
+  uint32_t samples = 64;  // per step
   uint32_t judged = 20'000;
-  double skip_seconds = 0;
-  std::string out;  // directory
 };
 
 // --- samples
@@ -65,13 +61,13 @@ struct Batch {
 };
 
 // Samples by their numbers alone, so that all variants train on the same.
-Batch Draw(uint64_t first, uint32_t count) {
+Batch Draw(const ps::KeyDistribution& values, uint64_t first, uint32_t count) {
   Batch batch;
   std::vector<ps::Key> keys;
   for (uint64_t sample = first; sample < first + count; ++sample) {
     Random random(SplitMix64(sample));
     for (uint64_t feature = 0; feature < kFeatures; ++feature) {
-      keys.push_back(feature * kValuesOfFeature + DrawRank(random, kValuesOfFeature, kExponent));
+      keys.push_back(feature * kValuesOfFeature + values.Draw(random));
     }
     batch.planted.push_back(PlantedLogit(std::span(keys).last(kFeatures)));
     batch.clicked.push_back(random.Chance(Probability(batch.planted.back())) ? 1.0F : 0.0F);
@@ -167,10 +163,11 @@ struct Model {
   }
 };
 
-Status Train(const Flags& flags, ps::Session& session, const Model& model, StepTimes& times) {
+Status Train(const Flags& flags, const ps::KeyDistribution& values, ps::Session& session, const Model& model,
+             StepTimes& times) {
   ps::LookAhead<Batch> ahead(
       session, "train", {.items = flags.steps, .epochs = 1},
-      [&](const ps::PlannedItem& planned) { return Draw(planned.item * flags.samples, flags.samples); },
+      [&](const ps::PlannedItem& planned) { return Draw(values, planned.item * flags.samples, flags.samples); },
       [&](const Batch& batch, ps::Touch& touch) {
         if (!flags.announce) return;
         touch(model.weights, batch.keys);
@@ -192,14 +189,14 @@ Status Train(const Flags& flags, ps::Session& session, const Model& model, StepT
   return session.Flush();
 }
 
-Status Judge(const Flags& flags, ps::Session& session, const Model& model) {
+Status Judge(const Flags& flags, const ps::KeyDistribution& values, ps::Session& session, const Model& model) {
   for ([[maybe_unused]] const ps::DataLease& lease : session.DataLeases("judge", {.items = 1, .epochs = 1})) {
     std::vector<double> scores, planted;
     std::vector<float> clicked, sums(kDim);
     double loss = 0;
     Rows rows, unused;
     for (uint64_t first = 0; first < flags.judged; first += flags.samples) {
-      const Batch batch = Draw(kHeldOut + first, flags.samples);
+      const Batch batch = Draw(values, kHeldOut + first, flags.samples);
       RETURN_IF_ERROR(model.Pull(batch, rows));
       loss += LossAndGradients(batch, rows, unused) * flags.samples;
       for (size_t sample = 0; sample < flags.samples; ++sample) {
@@ -224,11 +221,13 @@ Status Run(const Flags& flags) {
                                                   .optimizer = ps::Adagrad{.rate = 0.05F},
                                                   .initializer = ps::NormalInitializer{.standard_deviation = 0.1F}}));
   const Model model{.weights = std::move(weights), .vectors = std::move(vectors)};
+  ASSIGN_OR_RETURN(const auto values,
+                   ps::KeyDistribution::Create(ps::ZipfKeys{.keys = kValuesOfFeature, .exponent = kExponent}));
   session->SetSampleUnit("samples");
   StepTimes times(flags.skip_seconds);
-  RETURN_IF_ERROR(Train(flags, *session, model, times));
+  RETURN_IF_ERROR(Train(flags, *values, *session, model, times));
   times.Write(flags.out, options.index);
-  return Judge(flags, *session, model);
+  return Judge(flags, *values, *session, model);
 }
 
 }  // namespace
@@ -237,15 +236,8 @@ Status Run(const Flags& flags) {
 int main(int argc, char** argv) {
   attune::adaptive_bench::Flags flags;
   CLI::App app("Click-through prediction on made-up samples");
-  app.add_flag("--announce", flags.announce, "Announce the rows of the next steps");
-  app.add_option("--steps", flags.steps, "Steps of all workers together")->capture_default_str();
   app.add_option("--samples", flags.samples, "Samples per step")->capture_default_str()->check(CLI::Range(1, 10'000));
   app.add_option("--judged", flags.judged, "Samples that the model is judged by")->capture_default_str();
-  app.add_option("--skip-seconds", flags.skip_seconds, "What is measured begins after so long")->capture_default_str();
-  app.add_option("--out", flags.out, "Directory for the results")->required();
-  CLI11_PARSE(app, argc, argv);
-  const attune::Status status = attune::adaptive_bench::Run(flags);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "attune-clicks: %s\n", attune::ToString(status).c_str());
-  return 1;
+  return attune::adaptive_bench::RunMeasuredWorker(argc, argv, "attune-clicks", app, flags,
+                                                   [&] { return attune::adaptive_bench::Run(flags); });
 }

@@ -2,7 +2,6 @@
 // packages, some of their neighbors, and some neighbors of those, the mean of all vectors.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -12,6 +11,7 @@
 #include "attune/ps/look_ahead.h"
 #include "attune/ps/session.h"
 #include "base/random.h"
+#include "bench/adaptive/measured_worker.h"
 #include "bench/adaptive/step_times.h"
 #include "examples/package-graph/graph.h"
 #include "examples/package-graph/package_files.h"
@@ -19,15 +19,11 @@
 namespace attune::adaptive_bench {
 namespace {
 
-struct Flags {
-  bool announce = false;
-  uint64_t steps = 10'000;  // of all workers together
+struct Flags : WorkerFlags {
   uint32_t centers = 4;     // per step
   uint32_t neighbors = 10;  // of each
   uint32_t beyond = 5;      // neighbors of each of these
   uint32_t dim = 64;
-  double skip_seconds = 0;
-  std::string out;  // directory
 };
 
 // By entity.
@@ -107,17 +103,10 @@ Status Run(const Flags& flags) {
 int main(int argc, char** argv) {
   attune::adaptive_bench::Flags flags;
   CLI::App app("Reads neighborhoods of the package graph");
-  app.add_flag("--announce", flags.announce, "Announce the rows of the next steps");
-  app.add_option("--steps", flags.steps, "Steps of all workers together")->capture_default_str();
   app.add_option("--centers", flags.centers, "Packages per step")->capture_default_str();
   app.add_option("--neighbors", flags.neighbors, "Neighbors of each")->capture_default_str();
   app.add_option("--beyond", flags.beyond, "Neighbors of each of these")->capture_default_str();
   app.add_option("--dim", flags.dim, "Values per row")->capture_default_str();
-  app.add_option("--skip-seconds", flags.skip_seconds, "What is measured begins after so long")->capture_default_str();
-  app.add_option("--out", flags.out, "Directory for the results")->required();
-  CLI11_PARSE(app, argc, argv);
-  const attune::Status status = attune::adaptive_bench::Run(flags);
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "attune-neighborhoods: %s\n", attune::ToString(status).c_str());
-  return 1;
+  return attune::adaptive_bench::RunMeasuredWorker(argc, argv, "attune-neighborhoods", app, flags,
+                                                   [&] { return attune::adaptive_bench::Run(flags); });
 }

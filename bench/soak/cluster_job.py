@@ -173,10 +173,10 @@ class ClusterJob:
         kubectl("delete", "pv", CLAIM, "--timeout=60s", check=False, timeout=90)
 
 
-def install(bin_directory):
-    """Images on all nodes, namespaces and chart; a second call does nothing that is done already."""
+def install(bin_directory, examples=("word2vec",)):
+    """Images on all nodes, also those of these examples, namespaces and chart; a second call does nothing that is done already."""
     archives = ROOT / "build" / "images"
-    names = ["operator", "sidecar", "server", "word2vec"]
+    names = ["operator", "sidecar", "server", *examples]
     command("docker/build-images", archives, *names, timeout=1800, env={"PROGRAMS": str(bin_directory)})
     command(cluster.HERE / "load-image", *[archives / f"{name}.tar" for name in names], timeout=300)
     for namespace in (ClusterJob.system, ClusterJob.team):

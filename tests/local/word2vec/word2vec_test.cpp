@@ -33,7 +33,7 @@ TEST_F(Word2vecRun, UndisturbedItLearnsTheTopicsAndWritesTheVectors) {
 }
 
 TEST_F(Word2vecRun, ScaledUpAndDownItLosesAndRepeatsNothing) {
-  StartTraining(30);
+  StartTraining(60);
   ASSERT_TRUE(AwaitFraction(0));
   ASSERT_EQ(Attune({"scale", "topics", "workers=4"}).code, 0);
   ASSERT_TRUE(AwaitWorkers(4));
@@ -46,7 +46,7 @@ TEST_F(Word2vecRun, ScaledUpAndDownItLosesAndRepeatsNothing) {
 }
 
 TEST_F(Word2vecRun, AKilledWorkerIsReplacedAndItsUnfinishedItemsAreDoneAgain) {
-  StartTraining(25);
+  StartTraining(50);
   ASSERT_TRUE(AwaitFraction(0.1));
   const std::vector<pid_t> workers = Processes("attune-word2vec");
   ASSERT_EQ(workers.size(), 2U);
@@ -61,7 +61,7 @@ TEST_F(Word2vecRun, AKilledWorkerIsReplacedAndItsUnfinishedItemsAreDoneAgain) {
 }
 
 TEST_F(Word2vecRun, ThePaceIsSwitchedWhileItTrainsAndWhatCannotBeIsRefused) {
-  StartTraining(30);
+  StartTraining(60);
   ASSERT_TRUE(AwaitStatus("abilities", [](const Json& status) { return status.contains("abilities"); }));
   const Outcome bsp = Attune({"sync", "topics", "bsp"});
   EXPECT_EQ(bsp.code, 0);

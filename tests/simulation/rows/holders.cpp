@@ -188,6 +188,7 @@ void RowSimulation::TakeReply(Node& node, NodeId from, const RoundReply& reply) 
   const auto found = holder.homes.find(from);
   if (found == holder.homes.end() || !found->second.in_flight || found->second.round != reply.number) return;
   SimHolder::Home& home = found->second;
+  if (reply.rows.size() != reply.keys.size() * 2 * kColumnsMax) return Violation("a copy without all its values");
   for (size_t i = 0; i < reply.keys.size(); ++i) {
     const TableKey row{reply.table, reply.keys[i]};
     const bool has_copy = holder.copies.contains(row);
