@@ -82,27 +82,24 @@ CLI::Validator PositiveNumber() {
   return {[](std::string& text) { return ProblemOfPositiveNumber(text); }, ""};
 }
 
-void Describe(CLI::App& app, Flags& flags) {
-  app.footer(kFooter);
-  app.set_version_flag("--version", std::string("attune-server ") + kVersion);
-  app.add_option("--servers", flags.servers, "How many servers the job starts with; others may join while it runs")
-      ->check(WholeNumber(1, 1024))
-      ->capture_default_str();
-  app.add_flag("--coordinator-here", flags.coordinator_here, "Run the job's coordinator in this server");
+// Whether a metric, which option `of` names, is to rise.
+void AddDirection(CLI::App& app, const char* option, bool& maximize, CLI::Option* of, const char* text) {
+  app.add_flag(option, maximize, text)->needs(of);
+}
+
+void AddGoalFlags(CLI::App& app, Flags& flags) {
   app.add_option("--epochs", flags.epochs, "Goal: passes over the data")->check(WholeNumber(1));
   app.add_option("--steps", flags.steps, "Goal: steps of all workers together")->check(WholeNumber(1));
   app.add_option("--target-loss", flags.target_loss, "Goal: smoothed training loss at or below this")->check(Number());
   app.add_option("--max-duration", flags.max_duration_seconds, "Goal: seconds since the first worker joined")
       ->check(PositiveNumber());
-  const auto direction = [&](const char* option, bool& maximize, CLI::Option* of, const char* text) {
-    app.add_flag(option, maximize, text)->needs(of);
-  };
   CLI::Option* target = app.add_option("--target-metric", flags.target_metric.name,
                                        "Goal: this metric, which the program reports, reaches --target-value");
   target->needs(app.add_option("--target-value", flags.target_metric.value, "See --target-metric")
                     ->check(Number())
                     ->needs(target));
-  direction("--target-maximize", flags.target_metric.maximize, target, "--target-metric is to rise, not to fall");
+  AddDirection(app, "--target-maximize", flags.target_metric.maximize, target,
+               "--target-metric is to rise, not to fall");
   CLI::Option* stopping =
       app.add_option("--early-stopping", flags.early_stopping.metric,
                      "Goal: this metric has not improved for --early-stopping-patience reports of it");
@@ -112,8 +109,45 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--early-stopping-min-delta", flags.early_stopping.min_delta, "What improves by no more does not")
       ->check(Number(0))
       ->needs(stopping);
-  direction("--early-stopping-maximize", flags.early_stopping.maximize, stopping,
-            "--early-stopping is to rise, not to fall");
+  AddDirection(app, "--early-stopping-maximize", flags.early_stopping.maximize, stopping,
+               "--early-stopping is to rise, not to fall");
+}
+
+void AddAddressFlags(CLI::App& app, Flags& flags) {
+  app.add_option(
+      "--bind", flags.bind,
+      "IP address to listen at and to announce to others; default $ATTUNE_POD_IP or 127.0.0.1. Without a token or "
+      "certificates, loopback only");
+  app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")
+      ->capture_default_str()
+      ->check(WholeNumber(0, 65535));
+  app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
+      ->capture_default_str()
+      ->check(WholeNumber(0, 65535));
+}
+
+// What a job starts with.
+void AddStartFlags(CLI::App& app, Flags& flags) {
+  app.add_option(
+      "--load", flags.load,
+      "Where the coordinator runs: continue from the newest whole checkpoint in this directory, written by any "
+      "number of servers");
+  app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
+      ->check(WholeNumber(1))
+      ->needs("--load");
+  app.add_flag("--load-best", flags.load_best, "Start with the checkpoint there that is marked as the best instead")
+      ->needs("--load")
+      ->excludes("--load-checkpoint");
+}
+
+void Describe(CLI::App& app, Flags& flags) {
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("attune-server ") + kVersion);
+  app.add_option("--servers", flags.servers, "How many servers the job starts with; others may join while it runs")
+      ->check(WholeNumber(1, 1024))
+      ->capture_default_str();
+  app.add_flag("--coordinator-here", flags.coordinator_here, "Run the job's coordinator in this server");
+  AddGoalFlags(app, flags);
   app.add_option("--evaluate-every-epochs", flags.evaluate_every_epochs, "An evaluation is due after so many epochs")
       ->check(WholeNumber(1));
   app.add_option("--evaluate-every-steps", flags.evaluate_every_steps,
@@ -139,31 +173,14 @@ void Describe(CLI::App& app, Flags& flags) {
   app.add_option("--backups", flags.backups, "Second copies of every row, on another server: 0 or 1")
       ->check(WholeNumber(0, 1))
       ->capture_default_str();
-  app.add_option(
-      "--bind", flags.bind,
-      "IP address to listen at and to announce to others; default $ATTUNE_POD_IP or 127.0.0.1. Without a token or "
-      "certificates, loopback only");
-  app.add_option("--data-port", flags.data_port, "Port for rows; 0: any free one")
-      ->capture_default_str()
-      ->check(WholeNumber(0, 65535));
-  app.add_option("--coordinator-port", flags.coordinator_port, "Port of the coordinator; 0: any free one")
-      ->capture_default_str()
-      ->check(WholeNumber(0, 65535));
-  app.add_option(
-      "--load", flags.load,
-      "Where the coordinator runs: continue from the newest whole checkpoint in this directory, written by any "
-      "number of servers");
-  app.add_option("--load-checkpoint", flags.load_checkpoint, "Number of the checkpoint to start with instead")
-      ->check(WholeNumber(1))
-      ->needs("--load");
-  app.add_flag("--load-best", flags.load_best, "Start with the checkpoint there that is marked as the best instead")
-      ->needs("--load")
-      ->excludes("--load-checkpoint");
+  AddAddressFlags(app, flags);
+  AddStartFlags(app, flags);
   CLI::Option* best =
       app.add_option("--best-checkpoint", flags.best_checkpoint.metric,
                      "Where the coordinator runs: write and keep a checkpoint when this metric, which the program "
                      "reports, is better than ever before");
-  direction("--best-maximize", flags.best_checkpoint.maximize, best, "--best-checkpoint is to rise, not to fall");
+  AddDirection(app, "--best-maximize", flags.best_checkpoint.maximize, best,
+               "--best-checkpoint is to rise, not to fall");
   app.add_option("--checkpoint-rate", flags.checkpoint_megabytes_per_second,
                  "Megabytes per second written into checkpoints at most, so that training keeps the disk; 0: no limit")
       ->capture_default_str()

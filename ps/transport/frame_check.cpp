@@ -1,4 +1,5 @@
 // Which headers may be believed: what each kind of message may carry, and how much.
+#include <array>
 #include <string>
 
 #include "ps/core/protocol/limits.h"
@@ -13,6 +14,7 @@ using wire::FrameKind;
 
 // What each kind may carry.
 struct Shape {
+  FrameKind kind = FrameKind::kDelivered;
   const char* name = nullptr;
   enum Count : uint8_t { kNone, kPerKey, kAny };
   bool keys_needed = false;
@@ -21,110 +23,126 @@ struct Shape {
   enum Extra : uint8_t { kNothing, kAfters, kText, kRecords, kShards, kFolds, kKeys } extra = kNothing;
 };
 
-constexpr Shape ShapeOf(FrameKind kind) {
-  using enum Shape::Count;
-  switch (kind) {
-    case FrameKind::kDelivered:
-      return {.name = "Delivered"};
-    case FrameKind::kPush:
-      return {.name = "Push",
-              .keys_needed = true,
-              .keys = kAny,
-              .values = kPerKey,
-              .words = kAny,
-              .positions = true,
-              .extra = Shape::kFolds};
-    case FrameKind::kPushAck:
-      return {.name = "PushAck", .words = kAny, .positions = true};
-    case FrameKind::kPushRefused:
-      return {.name = "PushRefused", .words = kAny, .positions = true, .extra = Shape::kText};
-    case FrameKind::kPull:
-      return {
-          .name = "Pull", .keys_needed = true, .keys = kAny, .words = kAny, .positions = true, .extra = Shape::kAfters};
-    case FrameKind::kPullReply:
-      return {.name = "PullReply", .versions = kAny, .values = kAny, .words = kAny, .positions = true};
-    case FrameKind::kPullRefused:
-      return {.name = "PullRefused", .extra = Shape::kText};
-    case FrameKind::kMoved:
-      return {.name = "Moved"};
-    case FrameKind::kLinkAck:
-      return {.name = "LinkAck"};
-    case FrameKind::kLocalize:
-      return {.name = "Localize", .keys = kAny};
-    case FrameKind::kMoveOrder:
-      return {.name = "MoveOrder", .keys = kAny, .halves = kPerKey};
-    case FrameKind::kHandover:
-      return {.name = "Handover",
-              .keys = kAny,
-              .versions = kPerKey,
-              .values = kPerKey,
-              .halves = kPerKey,
-              .extra = Shape::kRecords};
-    case FrameKind::kHandoverAck:
-      return {.name = "HandoverAck"};
-    case FrameKind::kReplicate:
-      return {.name = "Replicate",
-              .keys_needed = true,
-              .keys = kAny,
-              .versions = kPerKey,
-              .values = kPerKey,
-              .words = kAny,
-              .positions = true,
-              .extra = Shape::kFolds};
-    case FrameKind::kReplicateRefused:
-      return {.name = "ReplicateRefused",
-              .keys_needed = true,
-              .keys = kAny,
-              .versions = kPerKey,
-              .values = kPerKey,
-              .words = kAny,
-              .positions = true,
-              .extra = Shape::kFolds};
-    case FrameKind::kInstallWanted:
-      return {.name = "InstallWanted", .keys = kAny};
-    case FrameKind::kInstall:
-      return {.name = "Install",
-              .keys = kAny,
-              .versions = kPerKey,
-              .values = kPerKey,
-              .halves = kPerKey,
-              .extra = Shape::kRecords};
-    case FrameKind::kInstallAck:
-      return {.name = "InstallAck"};
-    case FrameKind::kJoinMarker:
-      return {.name = "JoinMarker"};
-    case FrameKind::kHomeHandoff:
-      return {.name = "HomeHandoff", .keys = kAny, .words = kPerKey, .halves = kPerKey, .extra = Shape::kShards};
-    case FrameKind::kCollectOwners:
-      return {.name = "CollectOwners"};
-    case FrameKind::kOwnersReport:
-      return {.name = "OwnersReport", .keys = kAny, .words = kPerKey, .halves = kPerKey};
-    case FrameKind::kFetchRows:
-      return {.name = "FetchRows", .keys = kAny, .words = kAny};
-    case FrameKind::kFetchedRows:
-      return {.name = "FetchedRows",
-              .keys = kAny,
-              .versions = kPerKey,
-              .values = kPerKey,
-              .halves = kPerKey,
-              .extra = Shape::kRecords};
-    case FrameKind::kSnapshotRows:
-      return {.name = "SnapshotRows",
-              .keys = kAny,
-              .versions = kPerKey,
-              .values = kPerKey,
-              .halves = kPerKey,
-              .extra = Shape::kRecords};
-    case FrameKind::kSnapshotRowsAck:
-      return {.name = "SnapshotRowsAck"};
-    case FrameKind::kRound:
-      return {.name = "Round", .keys = kAny, .words = kPerKey, .extra = Shape::kAfters};
-    case FrameKind::kRoundReply:
-      return {.name = "RoundReply", .keys = kAny, .versions = kPerKey, .values = kPerKey, .extra = Shape::kKeys};
-    case FrameKind::kCoordinatorAt:
-      return {.name = "CoordinatorAt", .extra = Shape::kText};
+// One for each kind, in the order of their numbers.
+constexpr std::array kShapes = std::to_array<Shape>({
+    {.kind = FrameKind::kDelivered, .name = "Delivered"},
+    {.kind = FrameKind::kPush,
+     .name = "Push",
+     .keys_needed = true,
+     .keys = Shape::kAny,
+     .values = Shape::kPerKey,
+     .words = Shape::kAny,
+     .positions = true,
+     .extra = Shape::kFolds},
+    {.kind = FrameKind::kPushAck, .name = "PushAck", .words = Shape::kAny, .positions = true},
+    {.kind = FrameKind::kPushRefused,
+     .name = "PushRefused",
+     .words = Shape::kAny,
+     .positions = true,
+     .extra = Shape::kText},
+    {.kind = FrameKind::kPull,
+     .name = "Pull",
+     .keys_needed = true,
+     .keys = Shape::kAny,
+     .words = Shape::kAny,
+     .positions = true,
+     .extra = Shape::kAfters},
+    {.kind = FrameKind::kPullReply,
+     .name = "PullReply",
+     .versions = Shape::kAny,
+     .values = Shape::kAny,
+     .words = Shape::kAny,
+     .positions = true},
+    {.kind = FrameKind::kPullRefused, .name = "PullRefused", .extra = Shape::kText},
+    {.kind = FrameKind::kMoved, .name = "Moved"},
+    {.kind = FrameKind::kLinkAck, .name = "LinkAck"},
+    {.kind = FrameKind::kLocalize, .name = "Localize", .keys = Shape::kAny},
+    {.kind = FrameKind::kMoveOrder, .name = "MoveOrder", .keys = Shape::kAny, .halves = Shape::kPerKey},
+    {.kind = FrameKind::kHandover,
+     .name = "Handover",
+     .keys = Shape::kAny,
+     .versions = Shape::kPerKey,
+     .values = Shape::kPerKey,
+     .halves = Shape::kPerKey,
+     .extra = Shape::kRecords},
+    {.kind = FrameKind::kHandoverAck, .name = "HandoverAck"},
+    {.kind = FrameKind::kReplicate,
+     .name = "Replicate",
+     .keys_needed = true,
+     .keys = Shape::kAny,
+     .versions = Shape::kPerKey,
+     .values = Shape::kPerKey,
+     .words = Shape::kAny,
+     .positions = true,
+     .extra = Shape::kFolds},
+    {.kind = FrameKind::kReplicateRefused,
+     .name = "ReplicateRefused",
+     .keys_needed = true,
+     .keys = Shape::kAny,
+     .versions = Shape::kPerKey,
+     .values = Shape::kPerKey,
+     .words = Shape::kAny,
+     .positions = true,
+     .extra = Shape::kFolds},
+    {.kind = FrameKind::kInstallWanted, .name = "InstallWanted", .keys = Shape::kAny},
+    {.kind = FrameKind::kInstall,
+     .name = "Install",
+     .keys = Shape::kAny,
+     .versions = Shape::kPerKey,
+     .values = Shape::kPerKey,
+     .halves = Shape::kPerKey,
+     .extra = Shape::kRecords},
+    {.kind = FrameKind::kInstallAck, .name = "InstallAck"},
+    {.kind = FrameKind::kJoinMarker, .name = "JoinMarker"},
+    {.kind = FrameKind::kHomeHandoff,
+     .name = "HomeHandoff",
+     .keys = Shape::kAny,
+     .words = Shape::kPerKey,
+     .halves = Shape::kPerKey,
+     .extra = Shape::kShards},
+    {.kind = FrameKind::kCollectOwners, .name = "CollectOwners"},
+    {.kind = FrameKind::kOwnersReport,
+     .name = "OwnersReport",
+     .keys = Shape::kAny,
+     .words = Shape::kPerKey,
+     .halves = Shape::kPerKey},
+    {.kind = FrameKind::kFetchRows, .name = "FetchRows", .keys = Shape::kAny, .words = Shape::kAny},
+    {.kind = FrameKind::kFetchedRows,
+     .name = "FetchedRows",
+     .keys = Shape::kAny,
+     .versions = Shape::kPerKey,
+     .values = Shape::kPerKey,
+     .halves = Shape::kPerKey,
+     .extra = Shape::kRecords},
+    {.kind = FrameKind::kSnapshotRows,
+     .name = "SnapshotRows",
+     .keys = Shape::kAny,
+     .versions = Shape::kPerKey,
+     .values = Shape::kPerKey,
+     .halves = Shape::kPerKey,
+     .extra = Shape::kRecords},
+    {.kind = FrameKind::kSnapshotRowsAck, .name = "SnapshotRowsAck"},
+    {.kind = FrameKind::kRound, .name = "Round", .keys = Shape::kAny, .words = Shape::kPerKey, .extra = Shape::kAfters},
+    {.kind = FrameKind::kRoundReply,
+     .name = "RoundReply",
+     .keys = Shape::kAny,
+     .versions = Shape::kPerKey,
+     .values = Shape::kPerKey,
+     .extra = Shape::kKeys},
+    {.kind = FrameKind::kCoordinatorAt, .name = "CoordinatorAt", .extra = Shape::kText},
+});
+static_assert(kShapes.size() == static_cast<size_t>(FrameKind::kCoordinatorAt) + 1, "the last kind");
+static_assert([] {
+  for (size_t i = 0; i < kShapes.size(); ++i) {
+    if (static_cast<size_t>(kShapes[i].kind) != i) return false;
   }
-  return {};
+  return true;
+}());
+
+// Null for a kind that does not exist.
+constexpr const Shape* ShapeOf(FrameKind kind) {
+  const auto number = static_cast<size_t>(kind);
+  return number < kShapes.size() ? &kShapes[number] : nullptr;
 }
 
 Status Malformed(const Shape& shape, const char* what) {
@@ -208,13 +226,13 @@ Status CheckHeader(const FrameHeader& header) {
   if (header.magic != wire::kFrameMagic) {
     return Error(StatusCode::kInvalidArgument, "the stream does not hold a frame where one should begin");
   }
-  const Shape shape = ShapeOf(header.kind);
-  if (shape.name == nullptr) {
+  const Shape* const shape = ShapeOf(header.kind);
+  if (shape == nullptr) {
     return Error(StatusCode::kInvalidArgument,
                  "frame of unknown kind " + std::to_string(static_cast<int>(header.kind)));
   }
-  RETURN_IF_ERROR(CheckSizes(header, shape));
-  return CheckShape(header, shape);
+  RETURN_IF_ERROR(CheckSizes(header, *shape));
+  return CheckShape(header, *shape);
 }
 
 size_t PayloadBytes(const FrameHeader& header) {
