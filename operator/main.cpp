@@ -29,6 +29,36 @@ struct Flags {
   InstallCheck check;
 };
 
+// What pods of jobs are made with.
+void AddPodFlags(CLI::App& app, controller::OperatorOptions& options) {
+  app.add_option("--server-image", options.server_image, "Image of parameter servers")->capture_default_str();
+  app.add_option("--sidecar-image", options.sidecar_image, "Image of sidecars")->capture_default_str();
+  app.add_option("--image-pull-policy", options.image_pull_policy, "Pull policy of both")
+      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))
+      ->capture_default_str();
+  app.add_option("--image-pull-secret", options.image_pull_secrets,
+                 "Secret that pods of jobs pull images with, in their namespace. May be given several times");
+  app.add_option("--default-model-claim", options.default_model_claim,
+                 "PersistentVolumeClaim for models of jobs that name none (default: a directory per pod)");
+}
+
+void AddTelemetryFlags(CLI::App& app, controller::OperatorOptions& options) {
+  app.add_option("--telemetry-listen", options.telemetry_listen, "Where sidecars connect to")->capture_default_str();
+  app.add_option("--telemetry-address", options.telemetry_address,
+                 "host:port that sidecars are given (default: where it listens)");
+  app.add_option("--telemetry-certificates", options.telemetry_certificates,
+                 "Directory with tls.crt, tls.key and ca.crt: sidecars connect with TLS and check the certificate");
+  app.add_option_function<std::string>(
+         "--sidecar-tokens",
+         [&options](const std::string& proof) {
+           options.token_proof = proof == "keys" ? telemetry::TokenProof::kKeys : telemetry::TokenProof::kReview;
+         },
+         "How sidecars' tokens are proved. review: by TokenReviews, a right for the whole cluster. keys: by the keys "
+         "that the API server publishes to all service accounts")
+      ->check(CLI::IsMember({"review", "keys"}))
+      ->default_str("review");
+}
+
 void AddElectionFlags(CLI::App& app, LeaderElection& election) {
   app.add_flag(
       "--leader-elect", election.enabled,
@@ -84,30 +114,8 @@ int ParseFlags(int argc, char** argv, Flags& flags) {
   app.add_option("--namespace", flags.options.name_space, "Watch this namespace only (default: all)");
   app.add_flag("--release-pods", flags.release_pods,
                "Remove the finalizer from all pods of jobs, so that they can be deleted without an operator, and end");
-  app.add_option("--server-image", flags.options.server_image, "Image of parameter servers")->capture_default_str();
-  app.add_option("--sidecar-image", flags.options.sidecar_image, "Image of sidecars")->capture_default_str();
-  app.add_option("--image-pull-policy", flags.options.image_pull_policy, "Pull policy of both")
-      ->check(CLI::IsMember({"Always", "IfNotPresent", "Never"}))
-      ->capture_default_str();
-  app.add_option("--image-pull-secret", flags.options.image_pull_secrets,
-                 "Secret that pods of jobs pull images with, in their namespace. May be given several times");
-  app.add_option("--default-model-claim", flags.options.default_model_claim,
-                 "PersistentVolumeClaim for models of jobs that name none (default: a directory per pod)");
-  app.add_option("--telemetry-listen", flags.options.telemetry_listen, "Where sidecars connect to")
-      ->capture_default_str();
-  app.add_option("--telemetry-address", flags.options.telemetry_address,
-                 "host:port that sidecars are given (default: where it listens)");
-  app.add_option("--telemetry-certificates", flags.options.telemetry_certificates,
-                 "Directory with tls.crt, tls.key and ca.crt: sidecars connect with TLS and check the certificate");
-  app.add_option_function<std::string>(
-         "--sidecar-tokens",
-         [&flags](const std::string& proof) {
-           flags.options.token_proof = proof == "keys" ? telemetry::TokenProof::kKeys : telemetry::TokenProof::kReview;
-         },
-         "How sidecars' tokens are proved. review: by TokenReviews, a right for the whole cluster. keys: by the keys "
-         "that the API server publishes to all service accounts")
-      ->check(CLI::IsMember({"review", "keys"}))
-      ->default_str("review");
+  AddPodFlags(app, flags.options);
+  AddTelemetryFlags(app, flags.options);
   app.add_flag("--job-network-policies", flags.options.job_policies,
                "Make a NetworkPolicy for each job: its pods reach each other, metrics can be read, all else is shut");
   app.add_option("--job-metrics-from", flags.options.policy_metrics_from,

@@ -101,6 +101,67 @@ std::string EndedWithoutAStep(const api::TrainingJob& job, const std::vector<kub
          "and trains until the goal is reached";
 }
 
+namespace {
+
+void AddProgress(const api::TrainingJobStatus& status, JobView& view) {
+  const auto& progress = status.progress;
+  if (!progress) return;
+  view.fraction = progress->fraction;
+  view.epoch = progress->epoch;
+  view.epochs = progress->epochs;
+  view.loss = progress->loss;
+  view.rate = progress->rate;
+  view.remaining_seconds = progress->remaining_seconds;
+  view.sample_unit = progress->sample_unit;
+  view.reprocessed_items = progress->reprocessed_items;
+  view.slowest_worker = progress->slowest_worker;
+  view.moving_bytes_left = progress->moving_bytes_left;
+  view.moving_rows_per_second = progress->moving_rows_per_second;
+  if (progress->items_total > 0 && progress->epochs > 0) {
+    view.epochs_done = static_cast<double>(progress->items_done) * static_cast<double>(progress->epochs) /
+                       static_cast<double>(progress->items_total);
+  }
+}
+
+void AddCheckpoints(const api::TrainingJobStatus& status, JobView& view) {
+  if (const auto& checkpoint = status.checkpoint) {
+    view.checkpoint = checkpoint->directory;
+    view.checkpoint_time = checkpoint->time;
+    view.checkpoint_bytes = checkpoint->bytes;
+    view.checkpoint_number = checkpoint->number;
+    view.checkpoint_step = checkpoint->step;
+  }
+  if (const auto& best = status.best_checkpoint) view.best_checkpoint = ToString(*best);
+  if (const auto& recovery = status.recovery) {
+    view.recoveries = recovery->count;
+    view.restored_rows = recovery->restored_rows;
+  }
+}
+
+void AddTrouble(const api::TrainingJobStatus& status, JobView& view) {
+  view.trouble = TroubleOf(status);
+  if (const size_t at = view.trouble.rfind(kSince); at != std::string::npos) {
+    view.trouble_since = view.trouble.substr(at + kSince.size());
+    view.trouble.resize(at);
+  }
+}
+
+void AddChanges(const api::TrainingJobStatus& status, JobView& view) {
+  if (const auto& tuning = status.tuning; tuning && tuning->stage != "Off") {
+    view.tuning_stage = tuning->stage;
+    view.tuning = tuning->message;
+    view.remaining_low = tuning->remaining_low;
+    view.remaining_high = tuning->remaining_high;
+    view.decisions = tuning->decisions;
+  }
+  if (const auto& move = status.move) {
+    view.move = move->message;
+    view.moving = move->state == api::kMoving;
+  }
+}
+
+}  // namespace
+
 JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pods, std::vector<JobEvent> events) {
   JobView view;
   view.name = job.name;
@@ -108,59 +169,18 @@ JobView MakeView(const api::TrainingJob& job, const std::vector<kube::Json>& pod
   view.uid = job.uid;
   view.phase = job.status.phase.empty() ? "Pending" : job.status.phase;
   if (job.being_deleted) view.phase = "Deleting";
-  if (const auto& progress = job.status.progress) {
-    view.fraction = progress->fraction;
-    view.epoch = progress->epoch;
-    view.epochs = progress->epochs;
-    view.loss = progress->loss;
-    view.rate = progress->rate;
-    view.remaining_seconds = progress->remaining_seconds;
-    view.sample_unit = progress->sample_unit;
-    view.reprocessed_items = progress->reprocessed_items;
-    view.slowest_worker = progress->slowest_worker;
-    view.moving_bytes_left = progress->moving_bytes_left;
-    view.moving_rows_per_second = progress->moving_rows_per_second;
-    if (progress->items_total > 0 && progress->epochs > 0) {
-      view.epochs_done = static_cast<double>(progress->items_done) * static_cast<double>(progress->epochs) /
-                         static_cast<double>(progress->items_total);
-    }
-  }
+  AddProgress(job.status, view);
   view.threads = job.spec.worker_threads;
   view.server_usage = job.status.servers.usage;
   view.worker_usage = job.status.workers.usage;
   if (const auto& mode = job.status.synchronization; mode && api::FromManifest(*mode).bounded()) {
     view.synchronization = Describe(api::FromManifest(*mode));
   }
-  if (const auto& checkpoint = job.status.checkpoint) {
-    view.checkpoint = checkpoint->directory;
-    view.checkpoint_time = checkpoint->time;
-    view.checkpoint_bytes = checkpoint->bytes;
-    view.checkpoint_number = checkpoint->number;
-    view.checkpoint_step = checkpoint->step;
-  }
-  if (const auto& best = job.status.best_checkpoint) view.best_checkpoint = ToString(*best);
-  if (const auto& recovery = job.status.recovery) {
-    view.recoveries = recovery->count;
-    view.restored_rows = recovery->restored_rows;
-  }
+  AddCheckpoints(job.status, view);
   view.errors = ErrorsOf(job.status);
   if (const std::string ended = EndedWithoutAStep(job, pods); !ended.empty()) view.errors.push_back(ended);
-  view.trouble = TroubleOf(job.status);
-  if (const size_t at = view.trouble.rfind(kSince); at != std::string::npos) {
-    view.trouble_since = view.trouble.substr(at + kSince.size());
-    view.trouble.resize(at);
-  }
-  if (const auto& tuning = job.status.tuning; tuning && tuning->stage != "Off") {
-    view.tuning_stage = tuning->stage;
-    view.tuning = tuning->message;
-    view.remaining_low = tuning->remaining_low;
-    view.remaining_high = tuning->remaining_high;
-    view.decisions = tuning->decisions;
-  }
-  if (const auto& move = job.status.move) {
-    view.move = move->message;
-    view.moving = move->state == api::kMoving;
-  }
+  AddTrouble(job.status, view);
+  AddChanges(job.status, view);
   view.servers_ready = job.status.servers.ready;
   view.workers_ready = job.status.workers.ready;
   view.servers_wanted = job.spec.servers.replicas;

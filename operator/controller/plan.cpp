@@ -289,6 +289,36 @@ MoveFacts FactsOfMoves(const Observed& observed, const ServersView& servers, boo
   return facts;
 }
 
+// Whether the job is over, and how.
+std::optional<Verdict> Judge(const Observed& observed, const ServersView& servers, const WorkersView& workers,
+                             const PlanOptions& options, Now now) {
+  // Workers first: when the last one has finished, a server's end is no failure any more.
+  std::optional<Verdict> verdict = JudgeWorkers(observed, servers, workers);
+  if (!verdict || !verdict->success) {
+    if (auto fatal = JudgeFailurePolicy(observed, servers, workers)) verdict = std::move(fatal);
+  }
+  if (!verdict) verdict = JudgeServers(observed, servers, options, now);
+  if (!verdict) verdict = JudgeStandstill(observed, servers, options, now);
+  if (!verdict) verdict = JudgeDeadline(observed, servers, now);
+  if (!verdict || verdict->success) {
+    if (auto lost = JudgeRows(observed)) verdict = std::move(lost);
+  }
+  return verdict;
+}
+
+// Events about what the next status says and the present one does not.
+void ReportChanges(const Observed& observed, const api::TrainingJobStatus& next, const CoordinatorView& coordinator,
+                   const Draft::Needs& written, Draft& draft) {
+  const api::TrainingJobStatus& present = observed.job.status;
+  ReportTransitions(observed, next, written, draft);
+  ReportMove(present.move, next.move, written, draft);
+  ReportAvoided(present.machine_losses, next.machine_losses, written, draft);
+  ReportSuspension(present, next, written, draft);
+  ReportStandstill(present, next, written, draft);
+  ReportCoordinator(present, coordinator, written, draft);
+  ReportDataPlane(present, next, written, draft);
+}
+
 }  // namespace
 
 std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now now) {
@@ -304,17 +334,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
   ServersView servers = ViewServers(observed, options, now);
   servers.begun = servers.begun || BeginsUnheard(observed, servers, options, now);
   const WorkersView workers = ViewWorkers(observed, servers, options, now);
-  // Workers first: when the last one has finished, a server's end is no failure any more.
-  std::optional<Verdict> verdict = JudgeWorkers(observed, servers, workers);
-  if (!verdict || !verdict->success) {
-    if (auto fatal = JudgeFailurePolicy(observed, servers, workers)) verdict = std::move(fatal);
-  }
-  if (!verdict) verdict = JudgeServers(observed, servers, options, now);
-  if (!verdict) verdict = JudgeStandstill(observed, servers, options, now);
-  if (!verdict) verdict = JudgeDeadline(observed, servers, now);
-  if (!verdict || verdict->success) {
-    if (auto lost = JudgeRows(observed)) verdict = std::move(lost);
-  }
+  const std::optional<Verdict> verdict = Judge(observed, servers, workers, options, now);
 
   Directives directives(observed, options, now, draft);
   Progression progression{.coordinator = CoordinatorOf(observed.job.status),
@@ -365,13 +385,7 @@ std::vector<Step> Plan(const Observed& observed, const PlanOptions& options, Now
     draft.Requeue(kOwnWriteWait, "the job's Secret");
   }
   const Draft::Needs written = PlanStatus(observed, next, options, now, draft);
-  ReportTransitions(observed, next, written, draft);
-  ReportMove(observed.job.status.move, next.move, written, draft);
-  ReportAvoided(observed.job.status.machine_losses, next.machine_losses, written, draft);
-  ReportSuspension(observed.job.status, next, written, draft);
-  ReportStandstill(observed.job.status, next, written, draft);
-  ReportCoordinator(observed.job.status, progression.coordinator, written, draft);
-  ReportDataPlane(observed.job.status, next, written, draft);
+  ReportChanges(observed, next, progression.coordinator, written, draft);
   return std::move(draft).Finish();
 }
 

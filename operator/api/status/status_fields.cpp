@@ -152,7 +152,7 @@ void AddSuspension(std::vector<Field>& fields) {
   add("message", "What it waits for, or why the job is not suspended.", &SuspensionStatus::message);
 }
 
-void AddDataPlane(std::vector<Field>& fields) {
+void AddPace(std::vector<Field>& fields) {
   constexpr auto kSynchronization = &TrainingJobStatus::synchronization;
   fields.push_back(PartObject("status.synchronization", "How workers keep pace now.", kSynchronization));
   fields.push_back(
@@ -161,7 +161,9 @@ void AddDataPlane(std::vector<Field>& fields) {
       PartMember("status.synchronization.staleness", "Of SSP.", kSynchronization, &Synchronization::staleness));
   fields.push_back(
       Bound("status.rowManagement", "What workers make of announced rows now.", LENS(status.row_management)));
-  AddAbilities(fields);
+}
+
+void AddNewestCheckpoint(std::vector<Field>& fields) {
   constexpr auto kCheckpoint = &TrainingJobStatus::checkpoint;
   const auto checkpoint = [&](const char* name, const char* description, auto member) {
     return PartMember(std::string("status.checkpoint.") + name, description, kCheckpoint, member);
@@ -183,6 +185,9 @@ void AddDataPlane(std::vector<Field>& fields) {
   fields.push_back(OmitEmpty(checkpoint("message", "Why that request failed.", &CheckpointStatus::message)));
   fields.push_back(OmitEmpty(checkpoint("regularMessage", "Why the last one by checkpoint.intervalSeconds failed.",
                                         &CheckpointStatus::regular_message)));
+}
+
+void AddBestCheckpoint(std::vector<Field>& fields) {
   constexpr auto kBest = &TrainingJobStatus::best_checkpoint;
   fields.push_back(PartObject("status.bestCheckpoint", "The best one, by spec.checkpoint.best.", kBest));
   const auto best = [&](const char* name, const char* description, auto member) {
@@ -194,6 +199,9 @@ void AddDataPlane(std::vector<Field>& fields) {
   best("value", "That metric, reported just before its rows were copied.", &BestCheckpointStatus::value);
   best("step", "Steps of all workers when it was reported.", &BestCheckpointStatus::step);
   best("epoch", "Epochs that were finished then.", &BestCheckpointStatus::epoch);
+}
+
+void AddStandstill(std::vector<Field>& fields) {
   constexpr auto kStandstill = &TrainingJobStatus::standstill;
   fields.push_back(PartObject("status.standstill",
                               "Restarts of what the job has waited for; absent once steps end again.", kStandstill));
@@ -203,8 +211,9 @@ void AddDataPlane(std::vector<Field>& fields) {
                               &StandstillStatus::restarted_at));
   fields.push_back(PartMember("status.standstill.pods", "The pods that were restarted then, by numbers of their uids.",
                               kStandstill, &StandstillStatus::pods));
-  AddMove(fields);
-  AddSuspension(fields);
+}
+
+void AddRelief(std::vector<Field>& fields) {
   constexpr auto kRelief = &TrainingJobStatus::relief;
   fields.push_back(PartObject("status.relief", "The last hot server that has given shards away.", kRelief));
   fields.push_back(
@@ -213,6 +222,9 @@ void AddDataPlane(std::vector<Field>& fields) {
                               &ReliefStatus::number));
   fields.push_back(PartMember("status.relief.message", "Which server it was, and where its shards moved.", kRelief,
                               &ReliefStatus::message));
+}
+
+void AddRecovery(std::vector<Field>& fields) {
   constexpr auto kRecovery = &TrainingJobStatus::recovery;
   fields.push_back(PartObject("status.recovery", "What losses of servers have cost.", kRecovery));
   fields.push_back(PartMember("status.recovery.count", "Recoveries so far.", kRecovery, &RecoveryStatus::count));
@@ -227,6 +239,18 @@ void AddDataPlane(std::vector<Field>& fields) {
            &RecoveryStatus::checkpoint);
   recovery("step", "Where that was cut.", &RecoveryStatus::step);
   recovery("stepsLost", "Steps of all workers since then, as far as those rows go.", &RecoveryStatus::steps_lost);
+}
+
+void AddDataPlane(std::vector<Field>& fields) {
+  AddPace(fields);
+  AddAbilities(fields);
+  AddNewestCheckpoint(fields);
+  AddBestCheckpoint(fields);
+  AddStandstill(fields);
+  AddMove(fields);
+  AddSuspension(fields);
+  AddRelief(fields);
+  AddRecovery(fields);
 }
 
 void AddRows(std::vector<Field>& fields) {

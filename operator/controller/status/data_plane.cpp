@@ -31,6 +31,49 @@ std::string Describe(const v1::Relief& relief) {
                  1024);
 }
 
+api::CheckpointStatus& CheckpointOf(api::TrainingJobStatus& status) {
+  return status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+}
+
+// What the coordinator says of losses, relieved servers and its best checkpoint.
+void SetReported(const v1::JobWindow& window, api::TrainingJobStatus& status) {
+  if (window.has_recovery()) {
+    const v1::Recovery& recovery = window.recovery();
+    status.recovery = api::RecoveryStatus{.count = recovery.count(),
+                                          .restored_rows = recovery.restored_rows(),
+                                          .restored_shards = recovery.restored_shards(),
+                                          .checkpoint = recovery.checkpoint(),
+                                          .step = recovery.step(),
+                                          .steps_lost = recovery.steps_lost()};
+  }
+  if (window.has_relief()) {
+    status.relief = api::ReliefStatus{
+        .term = window.term(), .number = window.relief().number(), .message = Describe(window.relief())};
+  }
+  if (window.has_best_checkpoint()) {
+    const auto& best = window.best_checkpoint();
+    status.best_checkpoint = api::BestCheckpointStatus{.directory = FitText(best.directory(), 1024),
+                                                       .number = best.number(),
+                                                       .metric = FitText(best.metric(), contract::kMetricNameBytesMax),
+                                                       .value = best.value(),
+                                                       .step = best.at().step(),
+                                                       .epoch = best.at().epoch()};
+  }
+}
+
+void SetCheckpoint(const v1::JobWindow& window, api::CheckpointStatus& checkpoint) {
+  const std::string directory = FitText(window.checkpoint().directory(), 1024);
+  const bool is_new = checkpoint.directory != directory || checkpoint.number != window.checkpoint().number();
+  if (is_new) checkpoint.regular_message.clear();  // of an attempt before
+  checkpoint.directory = directory;
+  checkpoint.number = window.checkpoint().number();
+  checkpoint.step = window.checkpoint().step();
+  checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
+      std::chrono::duration<double>(std::min(window.checkpoint().complete_unix_seconds(), 9e9)))));
+  checkpoint.bytes = window.checkpoint().bytes();
+  checkpoint.rows = window.checkpoint().rows();
+}
+
 }  // namespace
 
 void SetDataPlane(const Observed& observed, const ServersView& servers, const Progression& progression,
@@ -41,7 +84,7 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
   status.begun = status.begun || servers.begun;
   if (const std::string& problem = progression.requests.regular_checkpoint_problem;
       !problem.empty()) {  // a newer checkpoint ends it
-    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    api::CheckpointStatus& checkpoint = CheckpointOf(status);
     checkpoint.regular_message = FitText(problem, 1024);
   }
   if (const v1::JobWindow* window = CurrentWindow(observed); window != nullptr && window->has_abilities()) {
@@ -52,45 +95,11 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
         can.row_management() && management.ok()) {
       status.row_management = *management;
     }
-    if (window->has_recovery()) {
-      const v1::Recovery& recovery = window->recovery();
-      status.recovery = api::RecoveryStatus{.count = recovery.count(),
-                                            .restored_rows = recovery.restored_rows(),
-                                            .restored_shards = recovery.restored_shards(),
-                                            .checkpoint = recovery.checkpoint(),
-                                            .step = recovery.step(),
-                                            .steps_lost = recovery.steps_lost()};
-    }
-    if (window->has_relief()) {
-      status.relief = api::ReliefStatus{
-          .term = window->term(), .number = window->relief().number(), .message = Describe(window->relief())};
-    }
-    if (window->has_best_checkpoint()) {
-      const auto& best = window->best_checkpoint();
-      status.best_checkpoint =
-          api::BestCheckpointStatus{.directory = FitText(best.directory(), 1024),
-                                    .number = best.number(),
-                                    .metric = FitText(best.metric(), contract::kMetricNameBytesMax),
-                                    .value = best.value(),
-                                    .step = best.at().step(),
-                                    .epoch = best.at().epoch()};
-    }
-    if (window->has_checkpoint()) {
-      api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
-      const std::string directory = FitText(window->checkpoint().directory(), 1024);
-      const bool is_new = checkpoint.directory != directory || checkpoint.number != window->checkpoint().number();
-      if (is_new) checkpoint.regular_message.clear();  // of an attempt before
-      checkpoint.directory = directory;
-      checkpoint.number = window->checkpoint().number();
-      checkpoint.step = window->checkpoint().step();
-      checkpoint.time = ToRfc3339(WallTime(std::chrono::duration_cast<WallTime::duration>(
-          std::chrono::duration<double>(std::min(window->checkpoint().complete_unix_seconds(), 9e9)))));
-      checkpoint.bytes = window->checkpoint().bytes();
-      checkpoint.rows = window->checkpoint().rows();
-    }
+    SetReported(*window, status);
+    if (window->has_checkpoint()) SetCheckpoint(*window, CheckpointOf(status));
   }
   if (const auto& interval = progression.requests.default_interval) {
-    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    api::CheckpointStatus& checkpoint = CheckpointOf(status);
     checkpoint.interval_seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval).count();
   } else if (status.checkpoint && observed.job.spec.checkpoint.interval_seconds) {
     status.checkpoint->interval_seconds.reset();
@@ -100,7 +109,7 @@ void SetDataPlane(const Observed& observed, const ServersView& servers, const Pr
   }
   if (const auto& trace = progression.requests.row_trace) status.row_trace = trace;
   if (const auto& answer = progression.requests.checkpoint) {
-    api::CheckpointStatus& checkpoint = status.checkpoint ? *status.checkpoint : status.checkpoint.emplace();
+    api::CheckpointStatus& checkpoint = CheckpointOf(status);
     checkpoint.request = answer->request;
     checkpoint.message = FitText(answer->problem, 1024);
   }

@@ -58,6 +58,120 @@ double LengthLog(double windows) {
   return -0.5 * z * z;
 }
 
+// Least squares for every shape, time scale, misspecification and hypothesis that has a prior. Places `points` on the
+// way.
+Candidates FitAll(const std::vector<LossCurve::Segment>& segments, const std::array<double, kHypotheses>& total,
+                  const HypothesisWeights& prior, std::vector<Point>& points) {
+  static const std::array<curve::Table, kShapeCount> tables = curve::MakeTables();
+  const size_t n = segments.size();
+  std::array<Filter, kStrays.size()> filters;
+  for (size_t s = 0; s < kStrays.size(); ++s) filters[s] = curve::MakeFilter(points, kStrays[s]);
+  Candidates candidates(n);
+  std::vector<AllTaus> shapes(n);
+  std::vector<SomeTaus> some(n);
+  for (size_t h = 0; h < kHypotheses; ++h) {
+    if (prior[h] <= 0) continue;
+    const double made = std::max(total[h], 1e-9);
+    for (size_t i = 0; i < n; ++i) {
+      const double middle = std::max(segments[i].before[h] + segments[i].steps[h] / 2, made * 1e-5);
+      points[i].Place((std::log2(middle / made) - curve::kTauHigh - curve::kTableLow) / curve::kStep);
+    }
+    for (size_t shape = 0; shape < kShapeCount; ++shape) {
+      for (size_t i = 0; i < n; ++i) {
+        shapes[i] = points[i].Values(tables[shape]);
+        some[i] = Eigen::Map<const SomeTaus, 0, Eigen::InnerStride<2>>(shapes[i].data());
+      }
+      const Candidate candidate{.made = made, .shape = shape, .hypothesis = h};
+      candidates.Add(candidate, curve::Sum(shapes, filters[0]), filters[0], kStrays[0]);
+      // A curve that may be misspecified anyway needs no fine time scale.
+      for (size_t s = 1; s < kStrays.size(); ++s)
+        candidates.Add(candidate, curve::Sum(some, filters[s]), filters[s], kStrays[s]);
+    }
+  }
+  return candidates;
+}
+
+// All candidates together: what each says remains, weighed by how well it fits and by the priors.
+class Mixture {
+ public:
+  struct Basis {
+    double target = 0;
+    double reached = 0;            // a target at or above this one is reached
+    double least = 0, temper = 0;  // of the candidates: the least surprise, and what surprise is divided by
+    double window_seconds = 0;
+    const std::array<double, kHypotheses>& seconds_per_step;
+    const HypothesisWeights& prior;
+  };
+
+  // Adds up in `fit`, which outlives it and has `loss` already.
+  Mixture(const Basis& basis, CurveFit& fit) : basis_(basis), fit_(fit) {}
+
+  void Add(Candidate c) {
+    if (c.surprise - basis_.least > Candidates::kNegligible * basis_.temper) return;
+    c.fall = curve::Fall(c.shape, c.made / c.tau) / c.tau;
+    // The floor is known only so well: three points of its normal distribution, a fitted to each.
+    const Sums& s = c.sums;
+    const double determinant = s.w * s.ff - s.f * s.f;
+    const double deviation = determinant > 1e-12 * s.w * s.ff ? std::sqrt(basis_.temper * s.ff / determinant) : 0;
+    Add(c, c.line, 2.0 / 3);
+    for (const double side : {-1.7320508, 1.7320508})  // weights are those of the quadrature
+      Add(c, curve::WithFloor(s, std::max(0.0, c.line.b + side * deviation)), 1.0 / 6);
+  }
+
+  // False, and leaves `fit` of no use but for its loss and prior, when nothing has a weight.
+  bool Normalize() {
+    if (!(total_ > 0)) return false;
+    for (size_t h = 0; h < kHypotheses; ++h) {
+      if (!(weights_[h] > 0)) continue;
+      fit_.fall[h].mean /= weights_[h];
+      fit_.fall[h].square /= weights_[h];
+      weights_[h] /= total_;
+    }
+    for (RemainingSteps& one : fit_.remaining) one.weight /= total_;
+    fit_.unreachable /= total_;
+    fit_.weights = weights_;
+    return true;
+  }
+
+ private:
+  void Add(const Candidate& c, const Line& line, double share) {
+    const double f = line.a > 0 ? (basis_.target * (1 - c.strayed) - line.b) / line.a : -1;
+    double steps = -1;  // never
+    if (f >= 1 || basis_.target >= basis_.reached) {
+      steps = 0;
+    } else if (f > 1e-12) {
+      steps = std::max(0.0, c.tau * curve::Inverse(c.shape, f) - c.made);
+    }
+    const double prior =
+        steps < 0 ? std::log(kUnreachablePrior)
+                  : LengthLog((c.made + steps) * basis_.seconds_per_step[c.hypothesis] / basis_.window_seconds);
+    const double weight =
+        share * basis_.prior[c.hypothesis] * std::exp(prior - 0.5 * (c.surprise - basis_.least) / basis_.temper);
+    total_ += weight;
+    weights_[c.hypothesis] += weight;
+    const double fall = line.a * c.fall / fit_.loss;
+    fit_.fall[c.hypothesis].mean += weight * fall;
+    fit_.fall[c.hypothesis].square += weight * fall * fall;
+    if (steps < 0) {
+      fit_.unreachable += weight;
+    } else if (weight > 0) {
+      fit_.remaining.push_back({steps, weight, c.hypothesis});
+    }
+  }
+
+  const Basis basis_;
+  CurveFit& fit_;
+  double total_ = 0;
+  HypothesisWeights weights_{};
+};
+
+Outlook OutlookOf(const CurveFit& fit, double windows, size_t segments) {
+  if (windows < 8) return Outlook::kTooEarly;
+  if (fit.misfit > 3.5 && segments >= 12) return Outlook::kUnknown;
+  if (fit.unreachable > 0.9 && windows > 40) return Outlook::kUnreachable;
+  return fit.unreachable > kDoubtful ? Outlook::kUnknown : Outlook::kEstimated;
+}
+
 }  // namespace
 
 double LossCurve::noise() const {
@@ -124,104 +238,29 @@ void LossCurve::Shrink() {
 }
 
 CurveFit LossCurve::Fit(double target, const std::array<double, kHypotheses>& seconds_per_step) const {
-  static const std::array<curve::Table, kShapeCount> tables = curve::MakeTables();
   CurveFit fit;
   fit.weights = efficiency_.prior();
-  const size_t n = segments_.size();
-  if (n < 4) return fit;
+  if (segments_.size() < 4) return fit;
   const double v = noise();
   std::vector<Point> points = MakePoints(segments_, v, std::max(total_[0], 1e-9));
   fit.loss = 1 / points.back().one;
-  std::array<Filter, kStrays.size()> filters;
-  for (size_t s = 0; s < kStrays.size(); ++s) filters[s] = curve::MakeFilter(points, kStrays[s]);
-
-  Candidates candidates(n);
-  std::vector<AllTaus> shapes(n);
-  std::vector<SomeTaus> some(n);
-  for (size_t h = 0; h < kHypotheses; ++h) {
-    if (efficiency_.prior()[h] <= 0) continue;
-    const double made = std::max(total_[h], 1e-9);
-    for (size_t i = 0; i < n; ++i) {
-      const double middle = std::max(segments_[i].before[h] + segments_[i].steps[h] / 2, made * 1e-5);
-      points[i].Place((std::log2(middle / made) - curve::kTauHigh - curve::kTableLow) / curve::kStep);
-    }
-    for (size_t shape = 0; shape < kShapeCount; ++shape) {
-      for (size_t i = 0; i < n; ++i) {
-        shapes[i] = points[i].Values(tables[shape]);
-        some[i] = Eigen::Map<const SomeTaus, 0, Eigen::InnerStride<2>>(shapes[i].data());
-      }
-      candidates.Add({.made = made, .shape = shape, .hypothesis = h}, curve::Sum(shapes, filters[0]), filters[0],
-                     kStrays[0]);
-      // A curve that may be misspecified anyway needs no fine time scale.
-      for (size_t s = 1; s < kStrays.size(); ++s)
-        candidates.Add({.made = made, .shape = shape, .hypothesis = h}, curve::Sum(some, filters[s]), filters[s],
-                       kStrays[s]);
-    }
-  }
-
-  const double least = candidates.least(), temper = candidates.temper();
+  const Candidates candidates = FitAll(segments_, total_, efficiency_.prior(), points);
   fit.misfit = candidates.plain_misfit();
-  double total = 0;
-  HypothesisWeights weights{};
-  const auto consider = [&](const Candidate& c, const Line& line, double share) {
-    const double f = line.a > 0 ? (target * (1 - c.strayed) - line.b) / line.a : -1;
-    double steps = -1;  // never
-    if (f >= 1 || target >= fit.loss * (1 + v)) {
-      steps = 0;
-    } else if (f > 1e-12) {
-      steps = std::max(0.0, c.tau * curve::Inverse(c.shape, f) - c.made);
-    }
-    const double prior = steps < 0 ? std::log(kUnreachablePrior)
-                                   : LengthLog((c.made + steps) * seconds_per_step[c.hypothesis] / window_seconds_);
-    const double weight =
-        share * efficiency_.prior()[c.hypothesis] * std::exp(prior - 0.5 * (c.surprise - least) / temper);
-    total += weight;
-    weights[c.hypothesis] += weight;
-    const double fall = line.a * c.fall / fit.loss;
-    fit.fall[c.hypothesis].mean += weight * fall;
-    fit.fall[c.hypothesis].square += weight * fall * fall;
-    if (steps < 0) {
-      fit.unreachable += weight;
-    } else if (weight > 0) {
-      fit.remaining.push_back({steps, weight, c.hypothesis});
-    }
-  };
-  for (Candidate c : candidates.all()) {
-    if (c.surprise - least > Candidates::kNegligible * temper) continue;
-    c.fall = curve::Fall(c.shape, c.made / c.tau) / c.tau;
-    // The floor is known only so well: three points of its normal distribution, a fitted to each.
-    const Sums& s = c.sums;
-    const double determinant = s.w * s.ff - s.f * s.f;
-    const double deviation = determinant > 1e-12 * s.w * s.ff ? std::sqrt(temper * s.ff / determinant) : 0;
-    consider(c, c.line, 2.0 / 3);
-    for (const double side : {-1.7320508, 1.7320508})  // weights are those of the quadrature
-      consider(c, curve::WithFloor(s, std::max(0.0, c.line.b + side * deviation)), 1.0 / 6);
-  }
-  if (!(total > 0)) return fit;  // numbers beyond reason
-  for (size_t h = 0; h < kHypotheses; ++h) {
-    if (!(weights[h] > 0)) continue;
-    fit.fall[h].mean /= weights[h];
-    fit.fall[h].square /= weights[h];
-    weights[h] /= total;
-  }
-  for (RemainingSteps& one : fit.remaining) one.weight /= total;
-  fit.unreachable /= total;
-  fit.weights = weights;
+  Mixture mixture({.target = target,
+                   .reached = fit.loss * (1 + v),
+                   .least = candidates.least(),
+                   .temper = candidates.temper(),
+                   .window_seconds = window_seconds_,
+                   .seconds_per_step = seconds_per_step,
+                   .prior = efficiency_.prior()},
+                  fit);
+  for (const Candidate& c : candidates.all()) mixture.Add(c);
+  if (!mixture.Normalize()) return fit;  // numbers beyond reason
 
   double windows = 0;
   for (const Segment& segment : segments_) windows += segment.windows;
   fit.loss_drop = segments_.front().loss > 0 ? (1 - fit.loss / segments_.front().loss) / std::max(windows, 1.0) : 0;
-  if (windows < 8) {
-    fit.outlook = Outlook::kTooEarly;
-  } else if (fit.misfit > 3.5 && n >= 12) {
-    fit.outlook = Outlook::kUnknown;
-  } else if (fit.unreachable > 0.9 && windows > 40) {
-    fit.outlook = Outlook::kUnreachable;
-  } else if (fit.unreachable > kDoubtful) {
-    fit.outlook = Outlook::kUnknown;
-  } else {
-    fit.outlook = Outlook::kEstimated;
-  }
+  fit.outlook = OutlookOf(fit, windows, segments_.size());
   return fit;
 }
 
