@@ -26,27 +26,6 @@ struct ClassSize {
   bool is_record = false;
 };
 
-// Without comments, literals and preprocessor lines.
-std::string Code(const SourceFile& file) {
-  std::string code;
-  for (const std::string& line : file.lines) {
-    if (const size_t first = line.find_first_not_of(' '); first != std::string::npos && line[first] == '#') continue;
-    for (size_t i = 0; i < line.size(); ++i) {
-      if (line.compare(i, 2, "//") == 0) break;
-      const bool is_separator = line[i] == '\'' && i > 0 && std::isalnum(static_cast<unsigned char>(line[i - 1])) != 0;
-      if (line[i] == '"' || (line[i] == '\'' && !is_separator)) {
-        const char quote = line[i];
-        for (++i; i < line.size() && line[i] != quote; ++i) i += line[i] == '\\' ? 1 : 0;
-        code += "0";
-        continue;
-      }
-      code += line[i];
-    }
-    code += '\n';
-  }
-  return code;
-}
-
 // From behind an opening bracket to behind the one that closes it.
 size_t SkipBlock(const std::string& code, size_t at) {
   for (int depth = 1; at < code.size() && depth > 0; ++at) depth += code[at] == '{' ? 1 : code[at] == '}' ? -1 : 0;
@@ -102,7 +81,7 @@ ClassSize Measure(const std::string& code, size_t at, const std::string& name, b
 std::vector<ClassSize> ClassesOf(const SourceFile& file) {
   static const std::regex head(R"(\b(class|struct)\s+((\w+::)*\w+)(\s+final)?\s*(:[^;{]*)?\{)");
   static const std::regex is_enum(R"(enum\s+$)");
-  const std::string code = Code(file);
+  const std::string code = CodeOf(file);
   std::vector<ClassSize> classes;
   for (std::sregex_iterator found(code.begin(), code.end(), head), end; found != end; ++found) {
     if (std::regex_search(code.substr(std::max<size_t>(found->position(), 8) - 8, 8), is_enum)) continue;

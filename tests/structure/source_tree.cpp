@@ -1,12 +1,36 @@
 #include "tests/structure/source_tree.h"
 
+#include <cctype>
 #include <cstdio>
 #include <fstream>
+#include <regex>
 #include <sstream>
 #include <string_view>
 
 namespace attune::structure {
 namespace fs = std::filesystem;
+
+namespace {
+
+// Nor preprocessor lines and what is quoted.
+std::string WithoutComment(const std::string& line) {
+  if (const size_t first = line.find_first_not_of(' '); first != std::string::npos && line[first] == '#') return "";
+  std::string code;
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line.compare(i, 2, "//") == 0) break;
+    const bool is_separator = line[i] == '\'' && i > 0 && std::isalnum(static_cast<unsigned char>(line[i - 1])) != 0;
+    if (line[i] == '"' || (line[i] == '\'' && !is_separator)) {
+      const char quote = line[i];
+      for (++i; i < line.size() && line[i] != quote; ++i) i += line[i] == '\\' ? 1 : 0;
+      code += "0";
+      continue;
+    }
+    code += line[i];
+  }
+  return code;
+}
+
+}  // namespace
 
 fs::path Root() { return ATTUNE_SOURCE_DIR; }
 
@@ -31,6 +55,27 @@ std::vector<SourceFile> CppFiles() {
     }
   }
   return files;
+}
+
+std::string CodeOf(const SourceFile& file) {
+  static const std::regex raw_begins(R"re(R"(\w*)\()re");
+  std::string code, raw_end;
+  for (std::string line : file.lines) {
+    if (!raw_end.empty()) {
+      const size_t end = line.find(raw_end);
+      line = end == std::string::npos ? "" : line.substr(end + raw_end.size());
+      if (end != std::string::npos) raw_end.clear();
+    }
+    for (std::smatch found; raw_end.empty() && std::regex_search(line, found, raw_begins);) {
+      const auto begin = static_cast<size_t>(found.position(0));
+      const std::string closing = ")" + found[1].str() + "\"";
+      const size_t end = line.find(closing, begin);
+      if (end == std::string::npos) raw_end = closing;
+      line = line.substr(0, begin) + "0" + (end == std::string::npos ? "" : line.substr(end + closing.size()));
+    }
+    code += WithoutComment(line) + '\n';
+  }
+  return code;
 }
 
 std::vector<std::string> TrackedFiles() {

@@ -16,6 +16,9 @@ std::filesystem::path Root();
 // C++ sources and headers of all parts, tests included; generated and built files are not.
 std::vector<SourceFile> CppFiles();
 
+// Its text without comments, preprocessor lines and what is quoted; lines stay where they are.
+std::string CodeOf(const SourceFile& file);
+
 // Paths of all files of the checkout, from the root: what git tracks, or without git (a release's archive) what is
 // there outside build directories.
 std::vector<std::string> TrackedFiles();
