@@ -60,7 +60,7 @@ class Trace {
   static constexpr double kBucketSeconds = 0.05;
 
   Trace(const std::string& directory, const std::string& name) {
-    if (!directory.empty()) file_ = std::fopen((directory + "/" + name).c_str(), "we");
+    if (!directory.empty()) file_ = std::fopen((directory + "/" + name).c_str(), "ae");
   }
   ~Trace() {
     if (file_ != nullptr) std::fclose(file_);
