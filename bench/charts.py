@@ -50,6 +50,27 @@ def bars(name, title, unit, cap=None):
             f'<text class="title" x="{LABEL}" y="20">{escape(title)}</text>\n' + "\n".join(out) + "\n</svg>\n")
 
 
+def shares(name, title, unit):
+    """A bar per group, divided by its values, which are percents."""
+    source, series, groups = read(name)
+    row, scale, out, x = 17, (WIDTH - LABEL - RIGHT) / 100, [], 20
+    for color, text in zip(COLORS, series):
+        out.append(f'<rect x="{x}" y="32" width="11" height="11" fill="{color}"/><text x="{x + 16}" y="42">{escape(text)}</text>')
+        x += 36 + 7 * len(text)
+    for place, (label, values) in enumerate(groups):
+        y, left = 54 + place * row, LABEL
+        out.append(f'<text x="{LABEL - 10}" y="{y + 11}" text-anchor="end">{escape(label)}</text>')
+        for color, value in zip(COLORS, values):
+            if value > 0:
+                out.append(f'<rect x="{left:.1f}" y="{y}" width="{value * scale:.1f}" height="{row - 3}" fill="{color}"/>')
+            left += value * scale
+    bottom = 54 + len(groups) * row
+    out.append(f'<text class="small" x="{LABEL}" y="{bottom + 14}">{escape(unit)}</text>')
+    return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 24}" width="{WIDTH}" height="{bottom + 24}" role="img" '
+            f'aria-label="{escape(title)}">\n<desc>{escape(source)}</desc>\n<style>{STYLE}</style>\n'
+            f'<text class="title" x="{LABEL}" y="20">{escape(title)}</text>\n' + "\n".join(out) + "\n</svg>\n")
+
+
 def gains():
     """A line per kind of job: how many times sooner the tuner is there than the mean static setting; a tick where the best one would be."""
     source, _, groups = read("live_tuning")
