@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "operator/controller/plan/suspension/suspension.h"
 #include "proto/contract.h"
 #include "proto/pod_number.h"
 #include "ps/runtime/process/directives.h"
@@ -18,7 +19,7 @@ constexpr int kCannotGoOn = 1;
 
 kube::Json JobManifest(const OperatedParameters& p) {
   const kube::Json container = {{"name", "worker"}, {"image", "x"}, {"command", kube::Json::array({"train"})}};
-  return {
+  kube::Json manifest = {
       {"apiVersion", "attune.dev/v1alpha1"},
       {"kind", "TrainingJob"},
       {"metadata", {{"name", "j"}, {"namespace", "default"}}},
@@ -28,12 +29,14 @@ kube::Json JobManifest(const OperatedParameters& p) {
         {"servers", {{"replicas", p.job.servers}, {"backups", p.job.backups}}},
         {"workers",
          {{"replicas", p.job.workers}, {"template", {{"spec", {{"containers", kube::Json::array({container})}}}}}}}}}};
+  if (p.suspensions + p.restarts > 0) manifest["spec"]["model"]["claim"] = "models";  // outlasts the pods
+  return manifest;
 }
 
-std::optional<uint32_t> ArgumentOf(const Pod& pod, const std::string& flag) {
+std::optional<uint64_t> ArgumentOf(const Pod& pod, const std::string& flag) {
   const auto found = std::ranges::find(pod.arguments, flag);
   if (found == pod.arguments.end() || found + 1 == pod.arguments.end()) return std::nullopt;
-  return static_cast<uint32_t>(std::stoul(*(found + 1)));
+  return std::stoull(*(found + 1));
 }
 
 }  // namespace
@@ -49,6 +52,8 @@ OperatedSimulation::OperatedSimulation(const OperatedParameters& parameters, Ope
 
 size_t OperatedSimulation::Start(const Pod& pod) {
   const auto is = [&](uint32_t number) { pod_numbers_[pod.uid] = number, pod_uids_[number] = pod.uid; };
+  if (pod.attempt < attempt_) Violation("Attempts: " + pod.name + " of an earlier attempt starts");
+  if (pod.attempt > attempt_) BeginAttempt(pod.attempt);
   if (!pod.is_server) {
     const size_t worker = StartWorker(pod.index);
     is(PodOf(IncarnationOfWorker(worker)));
@@ -57,7 +62,7 @@ size_t OperatedSimulation::Start(const Pod& pod) {
   const size_t server = StartServer(pod.index);
   is(PodOfServer(server));
   if (std::ranges::find(pod.arguments, "--coordinator-here") != pod.arguments.end()) {
-    BeginAsCoordinator(server, ArgumentOf(pod, "--servers").value_or(1));
+    BeginAsCoordinator(server, pod);
   }
   return server;
 }
@@ -90,6 +95,7 @@ void OperatedSimulation::Kill(const Pod& pod) {
 // The platform ends it, though no other process wanted that.
 void OperatedSimulation::CheckNeeded(size_t server) {
   CheckVerdict();
+  if (IsReleased()) return CheckReleased();
   const ShardMap* map = NewestMap();
   const Server& one = *servers_[server];
   if (finished_ || ended_at_ || map == nullptr || one.taken_for_dead || one.released ||
@@ -131,22 +137,49 @@ void OperatedSimulation::OnWorkerEnded(const Worker& worker, bool /*failed*/) {
   platform_->OnEnd(worker.process, false, code, left ? contract::kLeftInOrder : late ? contract::kCameTooLate : "");
 }
 
-// A job that has not trained yet may start over with this one; otherwise it must not.
-void OperatedSimulation::BeginAsCoordinator(size_t server, uint32_t servers) {
+// What is on machines that are cut off cannot reach a later attempt, whose processes prove another job and attempt to
+// each other (proto/contract.h): here it ends.
+void OperatedSimulation::BeginAttempt(int64_t attempt) {
+  Count("attempts after the first");
+  Trace("attempt " + std::to_string(attempt) + " of the job begins");
+  attempt_ = attempt;
+  if (finished_) Violation("Attempts: a job that has finished begins again");
+  for (size_t i = first_server_; i < servers_.size(); ++i) EndProcess(i, kKilled);
+  for (size_t i = 0; i < workers_.size(); ++i) KillWorker(i);
+  BeginLife();
+  any_server_died_ = true;
+}
+
+// A job that has not trained yet in this attempt may start over with this one; otherwise it must not.
+void OperatedSimulation::BeginAsCoordinator(size_t server, const Pod& pod) {
   Leader* const before = leader_;
-  if (before != nullptr || !leaders_.empty()) {
+  const std::optional<uint64_t> number = ArgumentOf(pod, "--load-checkpoint");
+  resumed_ = number.has_value();
+  if (leaders_.size() > first_leader_) {
     Count("jobs started over");
     if (platform_->JobStatus().begun) Violation("BegunAnew: that the job had begun was on record");
-    for (const Account& account : accounts_) {
-      if (!account.sure.empty()) Violation("BegunAnew: pushes had been acknowledged");
+    for (uint32_t table = 1; table <= kTables; ++table) {
+      if (accounts_[table].sure != loaded_[table]) Violation("BegunAnew: pushes had been acknowledged");
     }
     for (const auto& each : servers_) each->taken_for_dead = true;
     servers_[server]->taken_for_dead = false;
     any_failure_ = true;
-    items_.BeginAgain([](uint64_t, uint64_t) { return false; });
+  } else if (resumed_) {
+    Count("attempts from a checkpoint");
+    const auto taken = taken_.find(*number);
+    if (taken == taken_.end()) {
+      return Violation("Released: the job is to continue from checkpoint " + std::to_string(*number) +
+                       ", which was never written");
+    }
+    checkpoint_ = taken->second;
+    ContinueFromCheckpoint();
   }
-  servers_wanted_ = servers;
+  items_.BeginAgain(
+      [&](uint64_t epoch, uint64_t item) { return resumed_ && Contains(checkpoint_->record, epoch, item); });
+  servers_wanted_ = static_cast<uint32_t>(ArgumentOf(pod, "--servers").value_or(1));
   CoordinatorOptions options = FirstOptions();
+  options.term = static_cast<uint32_t>(ArgumentOf(pod, "--term").value_or(1));
+  if (number) options.load.checkpoint = *number;
   options.host_index = servers_[server]->index;
   StartLeader(std::move(options), server);
   if (before != nullptr && before->alive && before->term > 1) leader_ = before;
@@ -269,6 +302,10 @@ void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
 
 void OperatedSimulation::FillJob(const Leader& leader, const JobProgress& progress, v1::JobWindow& window) const {
   window = ToProto(progress, leader.core->map(), leader.term);
+  if (mistake_ == OperatorMistake::kCheckpointTooSoon && checkpoints_ > 0) {
+    window.mutable_checkpoint()->set_directory("checkpoints");
+    window.mutable_checkpoint()->set_number(checkpoints_);
+  }
   window.clear_lost_pods();  // this world has numbers of its own for them
   for (const uint32_t pod : progress.lost_pods) {
     if (const auto uid = pod_uids_.find(pod); uid != pod_uids_.end()) {
@@ -323,7 +360,9 @@ bool OperatedSimulation::StaysWhenFinished(size_t server) {
   return true;
 }
 
-bool OperatedSimulation::MayBeLost(size_t server) const { return JobSimulation::MayBeLost(server); }
+bool OperatedSimulation::MayBeLost(size_t server) { return JobSimulation::MayBeLost(server) || IsReleased(); }
+
+bool OperatedSimulation::IsReleased() { return controller::IsWithoutPods(platform_->JobStatus()); }
 
 uint64_t OperatedSimulation::IncarnationOfWorker(size_t worker) const {
   constexpr uint32_t kFirstWorkersPod = 100000;

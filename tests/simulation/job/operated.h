@@ -21,6 +21,7 @@ enum class OperatorMistake : uint8_t {
   kNone,
   kStatusWithoutVersion,  // records of appointments and confirmations overwrite each other
   kEndOnOneSign,          // a process counts as ended, with the machine's proof, when its sidecar is away
+  kCheckpointTooSoon,     // a checkpoint is reported when it begins, not when it is there
   kVotersForgotten,       // a coordinator is appointed without the voters that another one was confirmed with
 };
 
@@ -37,6 +38,7 @@ struct OperatedParameters {
   uint32_t false_signs = 0;                     // one sign of a loss, of a process that is well
   uint32_t server_edits = 0, worker_edits = 0;  // of replicas in the spec
   uint32_t late_ends = 0;                       // of processes after the job has finished
+  uint32_t suspensions = 0, restarts = 0;       // by spec.suspend, for a while, and by the annotation
   uint32_t operator_ends = 0, operator_pauses = 0, api_outages = 0, stale_times = 0;
   // Drawn by no seed: an election keeps two from acting at once (operator/leadership), and a process that reports to
   // one is silent to the other.
@@ -64,7 +66,8 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   void OnServerEnded(size_t server) override;
   void OnWorkerEnded(const Worker& worker, bool failed) override;
   bool StaysWhenFinished(size_t server) override;
-  bool MayBeLost(size_t server) const override;
+  bool MayBeLost(size_t server) override;
+  bool IsReleased() override;
   bool OnCommandResult(const CommandResult& result) override;
   uint64_t IncarnationOfWorker(size_t worker) const override;
   double ComputeMilliseconds() override { return random().Uniform() * operated_.compute_milliseconds; }
@@ -72,7 +75,8 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   bool EndsProgram(const Worker& worker, const attune::Status& status) override;
 
   // --- a server's process
-  void BeginAsCoordinator(size_t server, uint32_t servers);
+  void BeginAttempt(int64_t attempt);
+  void BeginAsCoordinator(size_t server, const Pod& pod);
   attune::Status Host(size_t server, const HostCoordinator& wanted, std::string& text);
   void EndProcess(size_t server, int exit_code);
   Leader* LeaderIn(size_t server) const;
@@ -96,6 +100,8 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   void ShowFalseSign();
   void EditServers();
   void EditWorkers();
+  void Suspend();
+  void AskForRestart();
   void BeginCalm();
   void LookAtEnd();
   void EndLate();
@@ -103,6 +109,7 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   // --- checkers
   void CheckRows();
   void CheckNeeded(size_t server);
+  void CheckReleased();
   void LookAtVerdict();
   void CheckVerdict();
   std::string Picture();
@@ -110,6 +117,8 @@ class OperatedSimulation final : public JobSimulation, public Processes {
   const OperatedParameters operated_;
   const OperatorMistake mistake_;
   std::unique_ptr<Platform> platform_;
+  int64_t attempt_ = 0;  // of the job: how often all of its processes have been started again
+  uint64_t restarts_asked_ = 0;
   std::map<CommandId, Answer> asked_;
   std::map<size_t, std::vector<std::pair<NodeGone, Answer>>> early_words_;  // by server
   struct ReportedLease {

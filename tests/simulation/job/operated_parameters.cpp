@@ -68,6 +68,8 @@ OperatedParameters OperatedParameters::FromSeed(uint64_t seed) {
   p.operator_pauses = some(0.25, 2);
   p.api_outages = some(0.25, 2);
   p.stale_times = some(0.3, 2);
+  p.suspensions = some(0.3, 2);
+  p.restarts = some(0.3, 2);
   return p;
 }
 
@@ -82,7 +84,8 @@ std::string ToString(const OperatedParameters& p) {
        << " deletions=" << p.deletions << " false_signs=" << p.false_signs << " server_edits=" << p.server_edits
        << " worker_edits=" << p.worker_edits << " late_ends=" << p.late_ends << " operator_ends=" << p.operator_ends
        << " operator_pauses=" << p.operator_pauses << " api_outages=" << p.api_outages
-       << " stale_times=" << p.stale_times << " second_operators=" << p.second_operators;
+       << " stale_times=" << p.stale_times << " second_operators=" << p.second_operators
+       << " suspensions=" << p.suspensions << " restarts=" << p.restarts;
   return text.str();
 }
 

@@ -30,6 +30,8 @@ void OperatedSimulation::ScheduleAll() {
   times(operated_.false_signs, 2, span, [this] { ShowFalseSign(); });
   times(operated_.server_edits, 1, span, [this] { EditServers(); });
   times(operated_.worker_edits, 1, span, [this] { EditWorkers(); });
+  times(operated_.suspensions, 0, span, [this] { Suspend(); });
+  times(operated_.restarts, 0, span, [this] { AskForRestart(); });
   times(operated_.operator_ends, 0, span,
         [this, some_seconds] { platform_->StopOperator(some_seconds(random().Chance(0.3) ? 60 : 5)); });
   times(operated_.operator_pauses, 0, span,
@@ -228,6 +230,23 @@ void OperatedSimulation::EditWorkers() {
   platform_->PatchSpec({{"workers", {{"replicas", number}}}});
 }
 
+void OperatedSimulation::Suspend() {
+  Count("suspensions asked for");
+  Trace("spec.suspend is true");
+  platform_->PatchSpec({{"suspend", true}});
+  After(FromMilliseconds(100 + random().Uniform() * 20000), [this] {
+    Trace("spec.suspend is false");
+    platform_->PatchSpec({{"suspend", false}});
+  });
+}
+
+void OperatedSimulation::AskForRestart() {
+  Count("restarts asked for");
+  const std::string request = "id=" + std::to_string(++restarts_asked_);
+  Trace("a restart is asked for: " + request);
+  platform_->AskForRestart(request);
+}
+
 void OperatedSimulation::BeginCalm() {
   Trace("all is well from now on");
   calm_ = true;
@@ -279,6 +298,17 @@ void OperatedSimulation::EndLate() {
   const Pod* pod = platform_->PodOf(victim, true);
   if (pod != nullptr && random().Chance(0.5)) platform_->DeletePod(pod->uid);
   EndProcess(victim, kKilled);
+}
+
+// The machines of a job that trains are given back when there is a checkpoint from after its beginning.
+void OperatedSimulation::CheckReleased() {
+  const auto record = platform_->JobStatus().suspension;
+  const auto taken = taken_.find(static_cast<uint64_t>(record->checkpoint));
+  if (!record->directory.empty() && taken != taken_.end() && taken->second.life == life_) return;
+  for (uint32_t table = 1; table <= kTables; ++table) {
+    if (accounts_[table].sure == loaded_[table]) continue;
+    return Violation("Released: pushes had been acknowledged, and no checkpoint has been written since" + Picture());
+  }
 }
 
 void OperatedSimulation::LookAtVerdict() {

@@ -28,7 +28,8 @@ Suite OperatedSuite() {
                     bool keep_history) { return Simulate(seed, OperatorMistake::kNone, keep_history); },
           .mutants = {Mistake("1", "records overwrite each other", OperatorMistake::kStatusWithoutVersion),
                       Mistake("2", "proven ended on one sign", OperatorMistake::kEndOnOneSign),
-                      Mistake("3", "appointed without the recorded voters", OperatorMistake::kVotersForgotten)}};
+                      Mistake("3", "appointed without the recorded voters", OperatorMistake::kVotersForgotten),
+                      Mistake("4", "a checkpoint is reported too soon", OperatorMistake::kCheckpointTooSoon)}};
 }
 
 }  // namespace attune::ps::simulation

@@ -21,7 +21,8 @@ TEST(OperatedSimulation, HoldsItsPromisesUnderEverySeed) {
                    {"times that the API server was away", 5},
                    {"stale looks", 10},
                    {"drains", 2},
-                   {"items of closing work", 10}});
+                   {"items of closing work", 10},
+                   {"attempts from a checkpoint", 5}});
 }
 
 TEST(OperatedSimulation, TheSameSeedGivesTheSameRun) { ExpectSeedsRepeat(OperatedSuite(), 10); }

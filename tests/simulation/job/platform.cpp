@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "operator/controller/objects/pods.h"
+#include "operator/controller/observe/names.h"
 #include "operator/controller/observe/timestamp.h"
 #include "operator/kube/events.h"
 #include "proto/contract.h"
@@ -241,6 +242,13 @@ void Platform::PatchSpec(const Json& spec) {
   Changed(kJobs);
 }
 
+void Platform::AskForRestart(const std::string& request) {
+  const Json annotations = {{api::kAnnotationRestart, request}};
+  (void)real_.Patch(kube::kTrainingJobs, kJobKey, kube::PatchType::kMerge,
+                    {{"metadata", {{"annotations", annotations}}}});
+  Changed(kJobs);
+}
+
 void Platform::DeletePod(const std::string& uid) {
   const Pod* pod = Find(uid);
   if (pod == nullptr) return;
@@ -450,6 +458,7 @@ void Platform::Take(const Json& object) {
     const std::string role(kube::Label(object, contract::kLabelRole));
     pod.is_server = role == contract::kRoleServer;
     pod.index = static_cast<uint32_t>(std::stoul(std::string(kube::Label(object, contract::kLabelIndex))));
+    pod.attempt = std::atoll(std::string(kube::Annotation(object, controller::kAnnotationAttempt)).c_str());
     for (const Json& container : kube::At(object, {"spec", "containers"})) {
       if (kube::StringAt(container, {"name"}) != role || !container.contains("args")) continue;
       for (const Json& argument : container["args"]) pod.arguments.push_back(argument.get<std::string>());

@@ -38,6 +38,7 @@ struct Pod {
   bool ended = false;             // the process
   int exit_code = 0;
   std::string message;
+  int64_t attempt = 0;  // how often all processes of the job had been started again
   bool asked_to_end = false;
   bool cut_off = false;            // its machine reaches neither API server nor operator
   uint64_t operator_heard_by = 0;  // to which operator its sidecar is connected; 0: to none
@@ -72,12 +73,13 @@ class Platform {
   ~Platform();
 
   // --- for the script
-  void PatchSpec(const kube::Json& spec);  // merge patch, by a user
-  void DeletePod(const std::string& uid);  // by a user
-  void StopOperator(Duration away);        // its process ends, and another one begins
-  void PauseOperator(Duration away);       // its process stands still
-  void SecondOperator(Duration time);      // beside the one that is there; then one of the two ends
-  void ApiServerAway(Duration away);       // every call fails
+  void PatchSpec(const kube::Json& spec);          // merge patch, by a user
+  void AskForRestart(const std::string& request);  // by a user
+  void DeletePod(const std::string& uid);          // by a user
+  void StopOperator(Duration away);                // its process ends, and another one begins
+  void PauseOperator(Duration away);               // its process stands still
+  void SecondOperator(Duration time);              // beside the one that is there; then one of the two ends
+  void ApiServerAway(Duration away);               // every call fails
   void StaleCaches(Duration how_old, Duration while_time);
   // From now on nothing fails: the operator is there, its caches follow, calls succeed.
   void Calm();

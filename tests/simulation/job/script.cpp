@@ -353,9 +353,18 @@ void JobSimulation::CrashEverything() {
   for (size_t i = 0; i < servers_.size(); ++i) {
     if (servers_[i]->fate == Fate::kRunning) EndServer(i, Fate::kDead);
   }
+  resumed_ = true;
+  BeginLife();
+  ContinueFromCheckpoint();
+  servers_wanted_ = 1 + parameters_.backups + static_cast<uint32_t>(random().Below(3));
+  StartJob();
+}
+
+// What was there before is gone, and nothing of it counts.
+void JobSimulation::BeginLife() {
   ++life_;
   first_server_ = servers_.size();
-  resumed_ = true;
+  first_leader_ = leaders_.size();
   any_failure_ = true;
   commands_.clear();
   places_.clear();
@@ -365,6 +374,9 @@ void JobSimulation::CrashEverything() {
     accounts_[table] = {};
     loaded_[table].clear();
   }
+}
+
+void JobSimulation::ContinueFromCheckpoint() {
   for (const auto& [key, row] : checkpoint_->rows) {
     for (uint32_t column = 0; column < kColumns; ++column) {
       if (row.values[column] == 0) continue;
@@ -376,8 +388,6 @@ void JobSimulation::CrashEverything() {
   const CutRecord& record = checkpoint_->record;
   items_.BeginAgain([&](uint64_t epoch, uint64_t item) { return Contains(record, epoch, item); });
   ResumeClosing(record);
-  servers_wanted_ = 1 + parameters_.backups + static_cast<uint32_t>(random().Below(3));
-  StartJob();
 }
 
 Outcome JobSimulation::Simulate() {

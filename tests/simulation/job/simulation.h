@@ -150,6 +150,7 @@ class JobSimulation : public World {
   struct Checkpoint {
     CutRecord record;
     RowsOfTables rows;
+    uint32_t life = 0;  // of the job, in which it was written
   };
 
   // --- connections
@@ -240,7 +241,10 @@ class JobSimulation : public World {
   // The coordinator's word that the job is over; false: the server ends.
   virtual bool StaysWhenFinished(size_t /*server*/) { return finished_; }
   // Whether a server may hear that it is no member any more.
-  virtual bool MayBeLost(size_t server) const;
+  virtual bool MayBeLost(size_t server);
+  // The job has been asked to give its machines back, and continues from a checkpoint: what becomes of this life does
+  // not matter any more.
+  virtual bool IsReleased() { return false; }
   virtual bool OnCommandResult(const CommandResult& /*result*/) { return false; }  // false: the script has asked for it
   virtual uint64_t IncarnationOfWorker(size_t worker) const { return 1000 + worker; }
 
@@ -300,6 +304,8 @@ class JobSimulation : public World {
   void StartMissingServer(uint32_t index);
   void Part();
   void CrashEverything();
+  void BeginLife();
+  void ContinueFromCheckpoint();
   void StartJob();
   void Order(Command command);
   const ShardMap* NewestMap() const;
@@ -335,7 +341,8 @@ class JobSimulation : public World {
   bool finished_ = false;
   uint64_t checkpoints_ = 0;  // numbers given
   std::map<std::string, RowsOfTables> files_;
-  std::optional<Checkpoint> checkpoint_;  // the newest
+  std::map<uint64_t, Checkpoint> taken_;  // by number
+  std::optional<Checkpoint> checkpoint_;  // the newest, or the one that this life begins with
   bool resumed_ = false;
   uint32_t life_ = 0;        // of the job: how often everything has crashed
   size_t first_server_ = 0;  // of this life, in servers_: NodeIds are given again
