@@ -181,8 +181,9 @@ void OperatedSimulation::BeginAsCoordinator(size_t server, const Pod& pod) {
   options.term = static_cast<uint32_t>(ArgumentOf(pod, "--term").value_or(1));
   if (number) options.load.checkpoint = *number;
   options.host_index = servers_[server]->index;
+  const uint32_t term = options.term;
   StartLeader(std::move(options), server);
-  if (before != nullptr && before->alive && before->term > 1) leader_ = before;
+  if (before != nullptr && before->alive && before->term > term) leader_ = before;
 }
 
 JobSimulation::Leader* OperatedSimulation::LeaderIn(size_t server) const {
