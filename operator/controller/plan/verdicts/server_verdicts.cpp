@@ -43,18 +43,31 @@ bool AllWorkersCameTooLate(const Observed& observed, bool never_seen_is_late) {
   });
 }
 
-// Another server could run the coordinator in place of `lost`.
-bool HasSuccessor(const Observed& observed, const ObservedPod* lost) {
+// Its process may run, and have joined, before its kubelet has said so.
+bool MayHaveStarted(const ObservedPod& pod) {
+  return LifeOf(pod) == PodLife::kWaiting && !pod.node.empty() && !IsBeingDeleted(pod);
+}
+
+// Its end, or that of its grace period, is not long ago: what has happened at others meanwhile may not be reported yet.
+bool IsRecent(const ObservedPod& lost, const PlanOptions& options, Now now) {
+  const auto end = lost.container.finished_at ? lost.container.finished_at : lost.deletion_time;
+  return !end || now.wall - *end < options.servers_ended_grace;
+}
+
+// Another server could run the coordinator in place of `lost`; null: its pod is gone.
+bool HasSuccessor(const Observed& observed, const ObservedPod* lost, const PlanOptions& options, Now now) {
   const auto abilities = AbilitiesOf(observed);
-  return (!abilities || abilities->coordinator_failover) &&
-         std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
-           return IsServerOf(observed, pod) && &pod != lost && IsAlive(pod) && !IsDeclaredLost(observed, pod);
-         });
+  if (abilities && !abilities->coordinator_failover) return false;
+  const bool waits = lost != nullptr && IsRecent(*lost, options, now);
+  return std::ranges::any_of(observed.pods, [&](const ObservedPod& pod) {
+    return IsServerOf(observed, pod) && &pod != lost && !IsDeclaredLost(observed, pod) &&
+           (IsAlive(pod) || (waits && MayHaveStarted(pod)));
+  });
 }
 
 // Why the job cannot continue without this server; nullopt when it can.
 std::optional<std::string> WhyFatal(const Observed& observed, const ServersView& servers, const std::string& name,
-                                    const ObservedPod* pod) {
+                                    const ObservedPod* pod, const PlanOptions& options, Now now) {
   const bool survivable = pod == nullptr ? servers.survivable : servers.IsSurvivable(*pod);
   if (!survivable && servers.goal_reached) {
     return "the goal was reached, but the closing work was not done, and its rows were kept nowhere else: the model is "
@@ -63,7 +76,7 @@ std::optional<std::string> WhyFatal(const Observed& observed, const ServersView&
   }
   if (!survivable) return "its rows were kept nowhere else, so training cannot continue. " + std::string(kHowToSurvive);
   if (!servers.begun) return std::nullopt;
-  if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod)) {
+  if (name == observed.job.status.coordinator && !HasSuccessor(observed, pod, options, now)) {
     return "it ran the job's coordinator, and no other server can take over." + HowToResume(observed);
   }
   return std::nullopt;
@@ -77,7 +90,7 @@ std::optional<Verdict> JudgeEnd(const Observed& observed, const ServersView& ser
   if (!badly && (coordinator_tells || !EndedTooEarly(pod, options, now))) return std::nullopt;
   const std::string end = pod.name + " " + DescribeEnd(observed, pod);
   if (badly && servers.IsSurvivable(pod)) {
-    const auto why = WhyFatal(observed, servers, pod.name, &pod);
+    const auto why = WhyFatal(observed, servers, pod.name, &pod, options, now);
     const int32_t limit = observed.job.spec.run_policy.backoff_limit;
     if (!why && servers.failures > limit) {
       return Verdict{false, kReasonBackoffLimit,
@@ -104,7 +117,7 @@ std::optional<Verdict> JudgeHung(const Observed& observed, const ServersView& se
   return Verdict{false, kReasonServerLost,
                  pod.name + " hangs: the job has waited for it for longer than runPolicy.progressDeadlineSeconds (" +
                      std::to_string(observed.job.spec.run_policy.progress_deadline_seconds) + "), and " +
-                     WhyFatal(observed, servers, pod.name, &pod).value_or("it cannot be replaced.")};
+                     WhyFatal(observed, servers, pod.name, &pod, options, now).value_or("it cannot be replaced.")};
 }
 
 // Once the goal is reached a server may have ended because the job is finished, and the word of that is still on its
@@ -125,20 +138,20 @@ bool MayJudge(const Observed& observed, const ObservedPod* pod, const PlanOption
 }
 
 std::optional<Verdict> JudgeAbsence(const Observed& observed, const ServersView& servers, const std::string& name,
-                                    const ObservedPod* pod, int32_t index) {
+                                    const ObservedPod* pod, int32_t index, const PlanOptions& options, Now now) {
   if (pod == nullptr) {
     const v1::JobWindow* window = CurrentWindow(observed);
     // Of servers that come and go, the coordinator knows who was there.
     const bool may_be_new =
         servers.elastic && name != observed.job.status.coordinator && (window == nullptr || !IsMember(*window, index));
     if (may_be_new) return std::nullopt;
-    if (const auto why = WhyFatal(observed, servers, name, nullptr)) {
+    if (const auto why = WhyFatal(observed, servers, name, nullptr, options, now)) {
       return Verdict{false, kReasonServerLost, name + " is gone: " + *why};
     }
     return std::nullopt;
   }
   if (!IsBeingDeleted(*pod)) return std::nullopt;
-  if (const auto why = WhyFatal(observed, servers, name, pod)) {
+  if (const auto why = WhyFatal(observed, servers, name, pod, options, now)) {
     const std::string where = pod->node.empty() ? "" : " (on node " + pod->node + ")";
     return Verdict{false, kReasonServerLost, name + where + " is being deleted from outside: " + *why};
   }
@@ -288,7 +301,7 @@ std::optional<Verdict> JudgeServers(const Observed& observed, const ServersView&
     if (pod != nullptr && !verdict) verdict = JudgeHung(observed, servers, *pod, options, now);
     const bool leaves = std::ranges::any_of(servers.leaving, [&](const auto* each) { return each->name == name; });
     if (!verdict && servers.formed && !leaves)
-      verdict = JudgeAbsence(observed, servers, name, pod, static_cast<int32_t>(i));
+      verdict = JudgeAbsence(observed, servers, name, pod, static_cast<int32_t>(i), options, now);
     if (verdict && (!servers.goal_reached || MayJudge(observed, pod, options, now))) return verdict;
   }
   for (const ObservedPod* pod : servers.leaving) {

@@ -303,6 +303,29 @@ TEST(Coordinator, ItsServerIsScaledAwayOnlyAfterAnotherHasTakenOver) {
   EXPECT_THAT(cluster.sent_texts().back(), "a-server-0 servers=2");
 }
 
+// It may have joined before its kubelet says that it runs: whether the job is lost is judged when that had its time.
+TEST(Coordinator, AServerWhoseStartIsNotReportedYetMayTakeOver) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));
+  cluster.Waiting("a-server-1", "ContainerCreating", "");
+  cluster.DeleteFromOutside("a-server-0");
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), Not(StartsWith("True")));
+  cluster.Start("a-server-1");
+  cluster.Settle();
+  EXPECT_EQ(cluster.status().coordinator, "a-server-1");
+}
+
+TEST(Coordinator, AServerThatNeverStartsIsNotWaitedForWhenTheCoordinatorIsLost) {
+  FakeCluster cluster = Running(MakeTrainingJob("a").Servers(2).Workers(1).Backups(1));
+  cluster.Waiting("a-server-1", "ContainerCreating", "");
+  cluster.Exit("a-server-0", 137);
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), Not(StartsWith("True")));
+  cluster.Advance(cluster.options.servers_ended_grace);
+  cluster.Settle();
+  EXPECT_THAT(cluster.Condition(api::kFailed), HasSubstr("no other server can take over"));
+}
+
 TEST(Coordinator, WithoutFailoverItsLossEndsTheJobAndNamesTheCheckpoint) {
   v1::Abilities abilities = AllAbilities();
   abilities.set_coordinator_failover(false);
