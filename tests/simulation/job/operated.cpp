@@ -303,9 +303,10 @@ void OperatedSimulation::FillServer(size_t server, v1::WindowReport& window) {
 
 void OperatedSimulation::FillJob(const Leader& leader, const JobProgress& progress, v1::JobWindow& window) const {
   window = ToProto(progress, leader.core->map(), leader.term);
-  if (mistake_ == OperatorMistake::kCheckpointTooSoon && checkpoints_ > 0) {
+  const uint64_t written = mistake_ == OperatorMistake::kCheckpointTooSoon ? checkpoints_ : leader.written;
+  if (written > 0) {
     window.mutable_checkpoint()->set_directory("checkpoints");
-    window.mutable_checkpoint()->set_number(checkpoints_);
+    window.mutable_checkpoint()->set_number(written);
   }
   window.clear_lost_pods();  // this world has numbers of its own for them
   for (const uint32_t pod : progress.lost_pods) {

@@ -116,6 +116,7 @@ void JobSimulation::Commit(Leader& leader, const CheckpointCommit& order) {
     CheckCut(checkpoint, leader.core->map());
     checkpoint.life = life_;
     checkpoint_ = taken_[order.checkpoint] = std::move(checkpoint);
+    leader.written = order.checkpoint;
   }
   StepCoordinator(leader, CheckpointCommitted{.cut = order.cut, .status = OkStatus()});
 }

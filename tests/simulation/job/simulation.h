@@ -193,6 +193,7 @@ class JobSimulation : public World {
     Place place = 0;
     size_t host = 0;              // the server it runs in
     bool taking_over = true;      // it does not lead the job yet
+    uint64_t written = 0;         // number of the newest checkpoint of its own
     bool alive = true;            // after a handover two are, until the old one's server has heard of the new one
     MapVersion looked_at;         // of its maps the last one that NoteReleased has seen
     std::vector<NodeId> leaving;  // servers that map names as such
