@@ -97,6 +97,9 @@ def main():
         "gain": gains(),
         "live-tuning": bars("live_tuning", "Jobs that tune themselves, on real processes", "seconds to the same goal; the tuner starts at the worst setting, exploration included", cap=800),
         "transport": bars("transport", "Remote pulls and pushes", "million rows of 64 values per second, 8 calls of 256 keys in flight, one server thread"),
+        "rows-early": bars("rows_early", "Time on rows in a step, by how early they are announced", "milliseconds within Pull, PushAsync and Step, median; 2 ms of thinking a step, TCP"),
+        "rows-places": shares("rows_places", "Where an adaptive job finds its rows, over a run", "percent of the rows asked for; after its trial the job keeps what was faster"),
+        "rows-ranks": shares("rows_ranks", "What becomes of announced rows, by rank", "percent of the rows of each rank, at both workers; rank 1 is used most"),
         "scaling": bars("scaling", "Changing the number of servers under training, 1 GB of rows", "seconds of full rate lost"),
     }
     stale = []
