@@ -38,10 +38,12 @@ class StepTimes {
     access_.push_back(spent_ + ended_);
   }
 
+  // "skipped": false says that the run ended before anything was to be measured, and all of it is given.
   void Write(const std::string& directory, uint32_t worker) {
     std::ranges::sort(access_);
     std::ofstream(directory + "/worker-" + std::to_string(worker) + ".json")
         << "{\"steps\":" << access_.size() << ",\"seconds\":" << ended_ - began_
+        << ",\"skipped\":" << (began_ >= counted_from_ ? "true" : "false")
         << ",\"cpu_seconds\":" << CpuSeconds() - cpu_before_ << ",\"access_p50_ms\":" << 1e3 * Quantile(0.5)
         << ",\"access_p99_ms\":" << 1e3 * Quantile(0.99) << "}\n";
   }
