@@ -322,7 +322,6 @@ CoordinatorOptions JobSimulation::FirstOptions() const {
 void JobSimulation::StartJob() {
   CoordinatorOptions options = FirstOptions();
   if (MayMove()) options.host_index = 0;
-  first_leader_ = leaders_.size();
   heard_.clear();
   confirmed_.reset();
   StartLeader(std::move(options), servers_.size());
