@@ -75,7 +75,7 @@ bool JobRun::AwaitStatus(const std::string& what, const std::function<bool(const
     status = GetStatus();
     if (wanted(status)) return true;
     // Reads along: the pipe stays empty.
-    if (run_->AwaitOutput("\"type\":\"result\"", std::chrono::seconds(1))) break;
+    if (run_->AwaitOutput("\"type\":\"result\"", std::chrono::milliseconds(100))) break;
   }
   ADD_FAILURE() << what << " was not seen; last status:\n"
                 << status.dump(1) << "\nthe run said:\n"

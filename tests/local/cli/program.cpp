@@ -63,7 +63,7 @@ bool Program::ReadSome(Clock::time_point deadline) {
   return true;
 }
 
-bool Program::AwaitOutput(const std::string& text, std::chrono::seconds timeout) {
+bool Program::AwaitOutput(const std::string& text, std::chrono::milliseconds timeout) {
   const auto deadline = Clock::now() + timeout;
   while (output_.find(text) == std::string::npos) {
     if (!ReadSome(deadline)) return false;

@@ -34,7 +34,7 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   // False when the text has not appeared at the deadline, or the program ended before.
-  bool AwaitOutput(const std::string& text, std::chrono::seconds timeout = std::chrono::seconds(60));
+  bool AwaitOutput(const std::string& text, std::chrono::milliseconds timeout = std::chrono::seconds(60));
   Outcome AwaitEnd(std::chrono::seconds timeout = std::chrono::seconds(60));
   void Signal(int number) const;
   pid_t process_id() const { return child_; }

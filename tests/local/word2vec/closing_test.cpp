@@ -72,7 +72,7 @@ TEST_F(ClosingRun, WhatFailedOnceIsDoneByTheWorkerThatFollows) {
 }
 
 TEST_F(ClosingRun, AStoppedServerIsNamedAndTheJobGoesOnWhenItIsBack) {
-  StartTraining({.epochs = 70, .servers = 2});
+  StartTraining({.seconds = 600});
   ASSERT_TRUE(AwaitFraction(0.05));
   const pid_t server = ProcessOf("topics-server-1", "attune-server");
   ASSERT_NE(server, 0);

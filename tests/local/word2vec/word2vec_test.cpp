@@ -7,7 +7,7 @@ namespace {
 using testing::HasSubstr;
 
 TEST_F(Word2vecRun, UndisturbedItLearnsTheTopicsAndWritesTheVectors) {
-  StartTraining(40);
+  StartTraining({});
   ASSERT_TRUE(AwaitFraction(0));
   EXPECT_EQ(Processes("attune-word2vec").size(), 2U);
   EXPECT_EQ(Processes("attune-server").size(), 2U);
@@ -33,7 +33,7 @@ TEST_F(Word2vecRun, UndisturbedItLearnsTheTopicsAndWritesTheVectors) {
 }
 
 TEST_F(Word2vecRun, ScaledUpAndDownItLosesAndRepeatsNothing) {
-  StartTraining(60);
+  StartTraining({.seconds = 20});
   ASSERT_TRUE(AwaitFraction(0));
   ASSERT_EQ(Attune({"scale", "topics", "workers=4"}).code, 0);
   ASSERT_TRUE(AwaitWorkers(4));
@@ -46,7 +46,7 @@ TEST_F(Word2vecRun, ScaledUpAndDownItLosesAndRepeatsNothing) {
 }
 
 TEST_F(Word2vecRun, AKilledWorkerIsReplacedAndItsUnfinishedItemsAreDoneAgain) {
-  StartTraining(50);
+  StartTraining({.seconds = 15});
   ASSERT_TRUE(AwaitFraction(0.1));
   const std::vector<pid_t> workers = Processes("attune-word2vec");
   ASSERT_EQ(workers.size(), 2U);
@@ -61,7 +61,7 @@ TEST_F(Word2vecRun, AKilledWorkerIsReplacedAndItsUnfinishedItemsAreDoneAgain) {
 }
 
 TEST_F(Word2vecRun, ThePaceIsSwitchedWhileItTrainsAndWhatCannotBeIsRefused) {
-  StartTraining(60);
+  StartTraining({.seconds = 15});
   ASSERT_TRUE(AwaitStatus("abilities", [](const Json& status) { return status.contains("abilities"); }));
   const Outcome bsp = Attune({"sync", "topics", "bsp"});
   EXPECT_EQ(bsp.code, 0);
