@@ -120,6 +120,7 @@ void RowSimulation::SendRound(Node& node, NodeId to, const std::vector<TableKey>
   }
   if (pieces.empty()) pieces[TableId()];
   home.had.clear();
+  home.seen.clear();
   for (const auto& [row, columns] : holder.copies) NoteHad(node, to, home, row);
   for (const TableKey row : holder.asked_for) NoteHad(node, to, home, row);
   for (auto it = pieces.begin(); it != pieces.end();) {
@@ -174,7 +175,7 @@ void RowSimulation::Announce(Node& node, TableKey row, AnnouncedUse use, Round& 
 void RowSimulation::NoteHad(const Node& node, NodeId to, SimHolder::Home& home, TableKey row) {
   if (node.rows->map().HomeOf(row.key) != to) return;
   Columns& had = home.had[row];
-  if (const auto seen = node.holder.seen.find(row); seen != node.holder.seen.end()) had = seen->second;
+  if (const auto seen = node.holder.seen.find(row); seen != node.holder.seen.end()) home.seen[row] = seen->second;
   if (map_->HomeOf(row.key) != to || At(to).suspected) return;
   for (const SimPush& push : pushes_) {
     const auto it = std::ranges::find(push.keys, row.key);
@@ -208,6 +209,7 @@ void RowSimulation::TakeReply(Node& node, NodeId from, const RoundReply& reply) 
       if (!columns.insert(fold.column).second) Violation("FoldOnce: a fold that was not sent is in " + NameOf(row.key));
     }
     holder.copies[row] = std::move(columns);
+    holder.eras[row] = reply.versions[i].era();
   }
   for (const Key key : reply.left) home.left.push_back({reply.table, key});
   if (reply.last) EndRound(node, from);
@@ -219,11 +221,14 @@ void RowSimulation::EndRound(Node& node, NodeId from) {
   home.in_flight = false;
   std::erase_if(holder.asked_for, [&](TableKey row) { return node.rows->map().HomeOf(row.key) == from; });
   const std::vector<TableKey> left = std::exchange(home.left, {});
-  for (const auto& [row, had] : std::exchange(home.had, {})) {
+  for (auto& [row, had] : std::exchange(home.had, {})) {
     const auto copy = holder.copies.find(row);
     if (copy == holder.copies.end() || std::ranges::find(left, row) != left.end()) continue;
     CheckOwnPushes(node, row);
     if (exposed_.contains(ShardMap::ShardIndex(row.key, p_.shards))) continue;
+    if (const auto& seen = home.seen[row]; seen.era >= holder.eras[row]) {
+      had.insert(seen.columns.begin(), seen.columns.end());
+    }
     for (const uint32_t column : had) {
       if (copy->second.contains(column)) continue;
       Violation("AgeKept: the copy of " + NameOf(row.key) + " at worker " + std::to_string(node.id.value()) +

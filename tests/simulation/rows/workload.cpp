@@ -237,8 +237,10 @@ void RowSimulation::Answer(Node& node, NodeId from, const Message& message) {
     }
     node.seen[key] = std::max(node.seen[key], version);
     UsedElsewhere(node, key.table, {&key.key, 1});
-    for (uint32_t column = 0; column < kColumnsMax; ++column) {
-      if (reply->rows[i * kColumnsMax + column] > 0.5F) node.holder.seen[key].insert(column);
+    SimHolder::Seen& seen = node.holder.seen[key];
+    if (version.era() > seen.era) seen = {.era = version.era(), .columns = {}};
+    for (uint32_t column = 0; column < kColumnsMax && version.era() == seen.era; ++column) {
+      if (reply->rows[i * kColumnsMax + column] > 0.5F) seen.columns.insert(column);
     }
     if (exposed_.contains(ShardMap::ShardIndex(key.key, p_.shards))) continue;
     for (const uint32_t column : pull.must[place]) {
