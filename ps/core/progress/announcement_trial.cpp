@@ -1,6 +1,15 @@
 #include "ps/core/progress/announcement_trial.h"
 
 namespace attune::ps {
+namespace {
+
+// Of one worker's reports.
+template <typename Sample>
+double RateBetween(const Sample& first, const Sample& last) {
+  return static_cast<double>(last.steps - first.steps) / Seconds(last.at - first.at);
+}
+
+}  // namespace
 
 void AnnouncementTrial::Report(NodeId worker, uint64_t steps, bool announces, MonotonicTime now) {
   if (!announces) return Remove(worker, now);
@@ -14,12 +23,14 @@ void AnnouncementTrial::Report(NodeId worker, uint64_t steps, bool announces, Mo
     }
     return;
   }
-  if (now - phase_began_ < kWarmUp) return;
+  if (now < measured_from_) return;
   Worker& known = entry->second;
   (known.first ? known.last : known.first) = {.steps = steps, .at = now};
+  if (!known.middle && now - known.first->at >= kWindow / 2) known.middle = known.last;
   // A worker that hardly makes a step will not do so soon.
   if (now - phase_began_ > kPhaseMax) return Abandon(now, kRestMin * (now - trial_began_));
-  if (!IsPhaseOver(now)) return;
+  if (!IsMeasured(now)) return;
+  if (acts() && Rises() && now - phase_began_ < kRiseMax) return Measure(now);
   rates_[phase_] = Rate();
   if (phase_ + 1 == kPhases) return Decide(now);
   Begin(phase_ + 1, now);
@@ -37,6 +48,11 @@ void AnnouncementTrial::SkipPause(Duration pause, MonotonicTime now) {
 void AnnouncementTrial::Begin(size_t phase, MonotonicTime now) {
   phase_ = phase;
   phase_began_ = now;
+  Measure(now + kWarmUp);
+}
+
+void AnnouncementTrial::Measure(MonotonicTime from) {
+  measured_from_ = from;
   for (auto& [id, worker] : workers_) worker = {};
 }
 
@@ -46,20 +62,29 @@ void AnnouncementTrial::Abandon(MonotonicTime now, Duration rest) {
   next_ = now + rest;
 }
 
-bool AnnouncementTrial::IsPhaseOver(MonotonicTime now) const {
-  return now - phase_began_ >= kPhase && std::ranges::all_of(workers_, [](const auto& entry) {
+bool AnnouncementTrial::IsMeasured(MonotonicTime now) const {
+  return now - measured_from_ >= kWindow && std::ranges::all_of(workers_, [](const auto& entry) {
            const Worker& worker = entry.second;
            return worker.last && worker.last->steps >= worker.first->steps + kSteps &&
                   worker.last->at - worker.first->at >= kMeasured;
          });
 }
 
+// Workers with too few reports to say so do not count.
+bool AnnouncementTrial::Rises() const {
+  double before = 0, after = 0;
+  for (const auto& [id, worker] : workers_) {
+    if (!worker.middle || worker.last->at <= worker.middle->at) continue;
+    before += RateBetween(*worker.first, *worker.middle);
+    after += RateBetween(*worker.middle, *worker.last);
+  }
+  return after > kRise * before;
+}
+
 // Of each worker by its own reports, which come at about equal distances.
 double AnnouncementTrial::Rate() const {
   double rate = 0;
-  for (const auto& [id, worker] : workers_) {
-    rate += static_cast<double>(worker.last->steps - worker.first->steps) / Seconds(worker.last->at - worker.first->at);
-  }
+  for (const auto& [id, worker] : workers_) rate += RateBetween(*worker.first, *worker.last);
   return rate;
 }
 

@@ -5,9 +5,10 @@
 // the next trial. All workers change at the same time: one alone that takes processor time from the others would find
 // that it pays.
 //
-// A trial has six phases, every other one with announcements ignored, and compares the medians of their rates. Trials
-// are far apart: at first 12, and with each equal outcome up to 48 times as far as one takes, so that the phases of the
-// worse kind are some 4 and later 1 percent of all time. Pure. Externally synchronized.
+// A trial has six phases, every other one with announcements ignored, and compares the medians of their rates. What is
+// acted on takes time to pay, as copies have to come first over a slow link: while the rate of such a phase still rises,
+// it is not measured. Trials are far apart: at first 12, and with each equal outcome up to 48 times as far as one takes,
+// so that the phases of the worse kind are some 4 and later 1 percent of all time. Pure. Externally synchronized.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +45,7 @@ class AnnouncementTrial {
     MonotonicTime at{};
   };
   struct Worker {
-    std::optional<Sample> first, last;  // within the phase
+    std::optional<Sample> first, middle, last;  // of what is measured
   };
 
   static constexpr size_t kPhases = 6;
@@ -52,23 +53,29 @@ class AnnouncementTrial {
   static constexpr Duration kBefore = std::chrono::seconds(3);  // connections, caches and rows are new
   // Workers hear of a phase with their next heartbeat, and what is on its way from the phase before comes to an end.
   static constexpr Duration kWarmUp = std::chrono::milliseconds(1500);
-  static constexpr Duration kPhase = std::chrono::seconds(4), kPhaseMax = std::chrono::minutes(5);  // with that
+  static constexpr Duration kWindow = std::chrono::milliseconds(2500), kPhaseMax = std::chrono::minutes(5);
   // Between the first and the last report that a rate is measured by: several that were held up may come at once.
   static constexpr Duration kMeasured = std::chrono::seconds(1);
+  // A rate rises that is higher by so much in the second half of a window. Longer it is not waited for: it may rise for
+  // other reasons.
+  static constexpr double kRise = 1.1;
+  static constexpr Duration kRiseMax = std::chrono::seconds(20);
   static constexpr Duration kAgain = std::chrono::seconds(10);  // after a trial without an outcome
   static constexpr int64_t kRestMin = 12, kRestMax = 48;        // trials
   static constexpr double kGain = 1.03;  // less is within what measuring varies by, and costs processor time
 
   void Begin(size_t phase, MonotonicTime now);
+  void Measure(MonotonicTime from);
   void Abandon(MonotonicTime now, Duration rest = kAgain);
-  bool IsPhaseOver(MonotonicTime now) const;
+  bool IsMeasured(MonotonicTime now) const;
+  bool Rises() const;
   double Rate() const;
   double MedianFrom(size_t first) const;
   void Decide(MonotonicTime now);
 
   std::map<NodeId, Worker> workers_;  // whose programs announce
   size_t phase_ = kPhases;            // kPhases: none, until next_
-  MonotonicTime phase_began_{}, trial_began_{};
+  MonotonicTime measured_from_{}, phase_began_{}, trial_began_{};
   std::optional<MonotonicTime> next_;
   std::array<double, kPhases> rates_{};
   bool is_worth_it_ = true;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -60,6 +61,25 @@ TEST_F(AnnouncementTrialTest, WhatIsFasterIsKept) {
 TEST_F(AnnouncementTrialTest, WhatMakesNoDifferenceIsNotDone) {
   GoThroughTrial();
   EXPECT_FALSE(trial_.acts());
+}
+
+// Copies have to come before they pay: at first acting on announcements is slower, and it takes so long until it is not.
+TEST_F(AnnouncementTrialTest, APhaseIsMeasuredOnceItsRateHasRisen) {
+  while (!trial_.in_progress()) Go(milliseconds(500));
+  for (Duration acted{}; trial_.in_progress();) {
+    acted = trial_.acts() ? acted + milliseconds(500) : Duration::zero();
+    rates_ = {.with = std::min(150.0, 30 + 15 * Seconds(acted)), .without = 100};
+    Go(milliseconds(500));
+  }
+  EXPECT_TRUE(trial_.acts());
+  EXPECT_NEAR(*trial_.speedup(), 1.5, 0.1);
+}
+
+TEST_F(AnnouncementTrialTest, ARateThatRisesForeverIsNotWaitedFor) {
+  while (!trial_.in_progress()) Go(milliseconds(500));
+  const MonotonicTime began = now_;
+  for (rates_ = {}; trial_.in_progress(); rates_.without = rates_.with *= 1.1) Go(milliseconds(500));
+  EXPECT_LT(now_ - began, seconds(90));
 }
 
 TEST_F(AnnouncementTrialTest, JobsThatAnnounceNothingAreLeftAlone) {
