@@ -11,28 +11,30 @@ namespace attune::ps {
 class CopyYield {
  public:
   // A copy has come.
-  void Given() {
-    if (++given_ < kCopies) return;
-    const uint64_t reads = served_ / kCopies;
-    if (reads < kReadsFew) uses_min_ = std::min(2 * uses_min_, kUsesMax);
-    if (reads > kReadsMany) uses_min_ = std::max(uses_min_ / 2, kUsesMin);
-    Restart();
-  }
+  void Given() { ++given_; }
   // One was read.
   void Served() { ++served_; }
-  // With every step: after a long time without copies it is tried again.
+  // Copies are judged by the reads of many steps: thousands may come at once, with one answer, and none of them has been
+  // read by then. After a long time without copies it is tried again.
   void StepBegan() {
-    if (uses_min_ == kUsesMin || ++steps_ < kSteps) return;
-    uses_min_ /= 2;
-    Restart();
+    ++steps_;
+    if (given_ >= kCopies && steps_ >= kStepsJudged) {
+      const uint64_t reads = served_ / given_;
+      if (reads < kReadsFew) uses_min_ = std::min(2 * uses_min_, kUsesMax);
+      if (reads > kReadsMany) uses_min_ = std::max(uses_min_ / 2, kUsesMin);
+      Restart();
+    } else if (uses_min_ > kUsesMin && steps_ >= kStepsWithout) {
+      uses_min_ /= 2;
+      Restart();
+    }
   }
   uint32_t uses_min() const { return uses_min_; }
 
  private:
   static constexpr uint32_t kUsesMin = 2, kUsesMax = 64;
-  static constexpr uint64_t kCopies = 256;  // after so many it is judged
+  static constexpr uint64_t kCopies = 256, kStepsJudged = 512;  // at least
   static constexpr uint64_t kReadsFew = 3, kReadsMany = 6;
-  static constexpr uint64_t kSteps = 8192;
+  static constexpr uint64_t kStepsWithout = 8192;
 
   void Restart() { given_ = served_ = steps_ = 0; }
 

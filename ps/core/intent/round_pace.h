@@ -22,7 +22,7 @@ class RoundPace {
     sent_ = now;
     cost_ = 0;
   }
-  // It carried so many folds, or its answer so many rows, of so many bytes each.
+  // It carried so many folds or announcements, or its answer so many rows, of so many bytes each.
   void Carried(size_t rows, size_t row_bytes) {
     cost_ += static_cast<double>(rows) * costs_.Copy({.values = static_cast<uint32_t>(row_bytes), .state = 0});
   }

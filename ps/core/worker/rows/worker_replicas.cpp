@@ -37,7 +37,8 @@ HeldRows& WorkerReplicas::CopiesOf(TableId table) {
 void WorkerReplicas::Queue(TableKey row, Row& known) {
   if (std::exchange(known.is_queued, true)) return;
   Home& home = homes_[HomeOf(row.key)];
-  if (home.queue.empty()) home.queued_since = at_.clock;
+  // What a home is to know of a row that has a copy already can wait for a round that goes anyway.
+  if (!known.has_copy() && !home.waits_since) home.waits_since = at_.clock;
   home.queue.push_back(row);
 }
 
@@ -49,7 +50,8 @@ void WorkerReplicas::Take(const AnnouncedRows::News& news, const StepPoint& at) 
   for (const TableKey row : news.repeated) {
     if (routes_.Find(row.table) == nullptr) continue;
     const IntentBook::Touches touches = announced_.TouchesOf(row);
-    if (touches.closest > steps_of_fetch) continue;  // fetched again, it is there in time
+    // Pushed to and fetched again, it is there in time.
+    if (touches.writes > 0 && touches.closest > steps_of_fetch) continue;
     if (touches.most() < yield_.uses_min()) continue;
     Row* known = rows_.Find(row);
     if (known == nullptr || !known->has_copy()) {
@@ -97,7 +99,7 @@ void WorkerReplicas::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOut
       if (home.confirmed_floor < floor_needed) home.is_wanted = true;
     }
     // Copies are to be here before the steps that need them.
-    const bool is_due = !home.queue.empty() && 4 * (at.clock - home.queued_since) >= announced_.steps_ahead();
+    const bool is_due = home.waits_since && 4 * (at.clock - *home.waits_since) >= announced_.steps_ahead();
     TryRound(to, home, is_due ? now : home.pace.next(), now, out);
   }
 }
@@ -265,6 +267,8 @@ void WorkerReplicas::SendAnnouncements(NodeId to, Home& home, bool is_first, Mon
               .first = is_first,
               .rounds_per_second = std::min(per_second, kRoundsPerSecondMax)};
   std::map<TableId, std::vector<Key>> tables;
+  home.waits_since.reset();
+  home.pace.Carried(home.queue.size(), 0);
   for (const TableKey row : std::exchange(home.queue, {})) tables[row.table].push_back(row.key);
   const auto send = [&] {
     own_.SendInOrder(to, round, now, out);

@@ -150,9 +150,9 @@ class WorkerReplicas {
     std::optional<MonotonicTime> confirmed_at;  // copies are at least as new
     uint64_t confirmed_floor = 0, confirmed_round = 0;
     RoundPace pace;
-    std::vector<TableKey> queue;  // to announce
-    uint64_t queued_since = 0;    // step
-    std::vector<TableKey> asked;  // Row::is_asked_for
+    std::vector<TableKey> queue;          // to announce
+    std::optional<uint64_t> waits_since;  // step in which the first of them was queued that has no copy
+    std::vector<TableKey> asked;          // Row::is_asked_for
     std::vector<Open> open;
     std::vector<Waiter> waiters;
     std::vector<TableKey> left;  // the home has taken these copies back

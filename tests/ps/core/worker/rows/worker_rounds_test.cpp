@@ -55,6 +55,31 @@ TEST_F(WorkerRoundsTest, ARowThatOneStepTouchesIsNotAnnouncedToItsHome) {
   EXPECT_TRUE(rows_.replicas().empty());
 }
 
+// What is fetched again behind a push is there in time for uses that are far apart. A copy of a row that is only read
+// saves its fetches, however far apart they are.
+TEST_F(WorkerRoundsTest, OfRowsThatAreUsedFarApartThoseThatAreOnlyReadAreAnnounced) {
+  for (int step = 0; step < 20; ++step) {
+    now_ += milliseconds(100);
+    NextStep();
+  }
+  const Key read = KeyAt(kFirstServer, 1);
+  for (const uint64_t after : {1, 4}) {
+    for (const auto& [key, access] : {std::pair(first_, Access::kReadWrite), std::pair(read, Access::kRead)}) {
+      rows_.On(IntendCall{.table = kTable,
+                          .keys = {key},
+                          .begin = at_.clock + after,
+                          .end = at_.clock + after + 1,
+                          .access = access,
+                          .age_max = kAge},
+               at_, now_, out_);
+    }
+  }
+  BeginStep();
+  const SentRound round = TheRound();
+  EXPECT_TRUE(round.uses.contains(read));
+  EXPECT_FALSE(round.uses.contains(first_));
+}
+
 TEST_F(WorkerRoundsTest, ARowIsAnnouncedAgainOnceHalfOfTheTimeIsOver) {
   GiveCopies({{.key = first_, .value = 10}});  // announced until step 5
   NextStep();
@@ -143,6 +168,19 @@ TEST_F(WorkerRoundsTest, AnnouncementsDoNotWaitForThePaceWhileTheStepsThatNeedTh
     rounds += Rounds().size();
   }
   EXPECT_EQ(rounds, 1U) << "after less than the 10 ms of the pace";
+}
+
+TEST_F(WorkerRoundsTest, WhatIsSaidOfRowsThatHaveCopiesWaitsForThePace) {
+  GiveCopies({{.key = first_, .value = 10}});
+  Intend({first_}, 40);
+  for (int step = 0; step < 9; ++step) {
+    now_ += milliseconds(1);
+    NextStep();
+    EXPECT_THAT(Rounds(), IsEmpty()) << "step " << step;
+  }
+  now_ += milliseconds(10);
+  NextStep();
+  EXPECT_TRUE(TheRound().uses.contains(first_));
 }
 
 TEST_F(WorkerRoundsTest, UnderABoundedPaceEachStepEndsWithARound) {
