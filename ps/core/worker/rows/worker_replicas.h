@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -119,6 +120,7 @@ class WorkerReplicas {
     bool is_announced = false;     // or will be with the next round
     bool is_queued = false;        // for the next round
     bool is_asked_for = false;     // in the round that is in flight: a copy may come
+    bool is_unused = false;        // is in unused_
     bool was_used = false;         // elsewhere, since the last round: a copy that comes may lack that
     uint64_t announced_until = 0;  // step
     uint64_t fresh_from = 0;       // what was read elsewhere may be newer than a copy before this round
@@ -159,6 +161,8 @@ class WorkerReplicas {
     bool HasNews() const { return is_wanted || !queue.empty() || !open.empty(); }
   };
 
+  static constexpr int kMakeRoomTries = 16;  // per row that has come within reach
+
   NodeId HomeOf(Key key) const { return cluster_.map().HomeOf(key); }
   HeldRows& CopiesOf(TableId table);
   // How old a copy may be that is read in this step: rows that are not announced are read as they are.
@@ -175,6 +179,8 @@ class WorkerReplicas {
   void TakeUses(Home& home, Round& round);
   AnnouncedUse UseOf(TableKey row, const Row& known) const;
   void TakeRows(NodeId from, Home& home, const RoundReply& reply, std::vector<TableKey>& added, WorkerOutputs& out);
+  bool MakeRoomFor(const HeldRows& wanted);
+  void NoteUnused(TableKey row, Row& known);
   bool HasRoomFor(const HeldRows& copies) const { return bytes_ + copies.row_bytes() <= options_.row_bytes_max; }
   std::vector<TableKey> EndRound(NodeId from, Home& home, MonotonicTime now, WorkerOutputs& out);
   void Drop(TableKey row);
@@ -194,7 +200,10 @@ class WorkerReplicas {
   std::map<NodeId, Home> homes_;
   uint64_t rounds_ = 0;  // with all homes: an answer that is late fits no other round
   size_t bytes_ = 0;     // of copies
-  CopyCounts counts_;    // but for the copies themselves
+  // Rows with copies that were announced no more when they were queued here, each once, the oldest first; some are
+  // announced again by now.
+  std::deque<TableKey> unused_;
+  CopyCounts counts_;  // but for the copies themselves
 };
 
 }  // namespace attune::ps

@@ -67,6 +67,43 @@ TEST_F(MemoryForOneCopyTest, AWorkerWithoutRoomDoesNotAskForTheSameCopyAgainAndA
   EXPECT_LE(given, 1U);
 }
 
+TEST_F(MemoryForOneCopyTest, ACopyThatIsOfNoUseMakesRoomForOneThatIsAndItsHomeHearsOfIt) {
+  GiveCopies({{.key = first_, .value = 10}});
+  Intend({other_}, 40);
+  BeginStep();
+  EXPECT_THAT(Rounds(), IsEmpty()) << "both are of use";
+  PushHere({first_}, {1});
+  for (int step = 0; step < 6; ++step) {  // the steps of the first row end, its home hears so
+    now_ += milliseconds(100);
+    NextStep();
+    for (const SentRound& round : Rounds()) Answer(round);
+  }
+  ASSERT_TRUE(HasCopy(first_)) << "nobody else needs the room";
+  Intend({other_}, 40);
+  now_ += milliseconds(100);
+  NextStep();
+  EXPECT_FALSE(HasCopy(first_));
+  const SentRound round = TheRound();
+  EXPECT_EQ(round.uses.at(first_), AnnouncedUse{}) << "no steps, and no copy";
+  EXPECT_GT(round.uses.at(other_).reads, 0);
+  Answer(round, {{.key = other_, .value = 20}});
+  EXPECT_EQ(ReadHere(other_), 20);
+}
+
+TEST_F(MemoryForOneCopyTest, ACopyWhosePushesAreNotFoldedYetStays) {
+  GiveCopies({{.key = first_, .value = 10}});
+  for (int step = 0; step < 6; ++step) {
+    now_ += milliseconds(100);
+    NextStep();
+    for (const SentRound& round : Rounds()) Answer(round);
+  }
+  ASSERT_TRUE(PushHere({first_}, {1}));
+  Intend({other_}, 40);
+  BeginStep();
+  EXPECT_TRUE(HasCopy(first_));
+  EXPECT_THAT(Rounds(), ::testing::Each(::testing::Field(&SentRound::uses, IsEmpty())));
+}
+
 // --- announcements that are ignored
 
 using IgnoredTest = HomeByHandTest;
