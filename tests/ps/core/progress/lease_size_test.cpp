@@ -18,10 +18,32 @@ void Pass(LeaseSize& size, MonotonicTime& now, int grants, size_t open, Duration
   }
 }
 
-TEST(LeaseSize, BeginsWithTheTwoHundredFiftySixthPartOfAnEpochAndAtLeastOneItem) {
-  EXPECT_EQ(LeaseSize(1).items(), 1U);
-  EXPECT_EQ(LeaseSize(500).items(), 1U);
-  EXPECT_EQ(LeaseSize(50'000).items(), 195U);
+TEST(LeaseSize, BeginsWithOneItemAndSoonHasThoseOfASecond) {
+  LeaseSize size(1'000'000'000);
+  MonotonicTime now{};
+  EXPECT_EQ(size.items(), 1U);
+  for (int i = 0; i < 1000; ++i) Pass(size, now, 1, 2, size.items() * milliseconds(2));  // a millisecond each
+  EXPECT_EQ(size.items(), 512U);
+  EXPECT_LT(now.time_since_epoch(), seconds(1000));
+}
+
+// A goal in seconds is reached in the middle of an epoch, and what is held is done.
+TEST(LeaseSize, NoLeaseLastsForMinutes) {
+  for (const Duration item : {Duration(milliseconds(1)), Duration(milliseconds(100)), Duration(seconds(7))}) {
+    LeaseSize size(1'000'000'000);
+    MonotonicTime now{};
+    for (int i = 0; i < 5000; ++i) {
+      Pass(size, now, 1, 4, 2 * size.items() * item);
+      ASSERT_LE(size.items() * item, seconds(7));
+    }
+  }
+}
+
+TEST(LeaseSize, AnEpochThatIsShortHasAboutTheUsualNumberOfLeases) {
+  LeaseSize size(5000);
+  MonotonicTime now{};
+  Pass(size, now, 1000, 4, milliseconds(500));
+  EXPECT_EQ(size.items(), 32U) << "from 19 on, half a second is enough";
 }
 
 TEST(LeaseSize, GrowsWhileLeasesEndSoonerThanAMessageTakesUpToASixteenthOfAnEpoch) {
@@ -49,24 +71,29 @@ TEST(LeaseSize, ManyWorkersThatAskOftenHoldEachLeaseForLong) {
   EXPECT_EQ(size.items(), 1U);
 }
 
-TEST(LeaseSize, ShrinksToWhereItBeganWhenItemsTakeLonger) {
+TEST(LeaseSize, ShrinksWhenItemsTakeLonger) {
   LeaseSize size(5000);
   MonotonicTime now{};
-  Pass(size, now, 100, 2, milliseconds(10));
+  Pass(size, now, 200, 2, milliseconds(10));
   EXPECT_EQ(size.items(), 5000U / 16);
   Pass(size, now, 17, 2, seconds(3));
   EXPECT_EQ(size.items(), 5000U / 32);
   Pass(size, now, 200, 2, seconds(3));
-  EXPECT_EQ(size.items(), 5000U / 256);
+  EXPECT_EQ(size.items(), 5000U / 256) << "as large as usual";
+  Pass(size, now, 17, 2, seconds(30));
+  EXPECT_EQ(size.items(), 5000U / 256 / 2);
+  Pass(size, now, 200, 2, seconds(30));
+  EXPECT_EQ(size.items(), 1U);
 }
 
 TEST(LeaseSize, APauseOfTheWholeJobDoesNotMakeLeasesLarger) {
   LeaseSize size(5000);
   MonotonicTime now{};
-  Pass(size, now, 17, 2, milliseconds(300));
+  Pass(size, now, 200, 2, milliseconds(300));
+  const uint64_t before = size.items();
   now += seconds(600);
   Pass(size, now, 200, 2, milliseconds(300));
-  EXPECT_EQ(size.items(), 5000U / 256);
+  EXPECT_EQ(size.items(), before);
 }
 
 }  // namespace
