@@ -86,8 +86,7 @@ class Steps {
 Status PlanByLookAhead(const Flags& flags, const Draws& draws, ps::Session& session, const ps::Table& table,
                        Steps& steps) {
   ps::LookAhead<Batch> ahead(
-      session, "train", {.items = flags.steps, .epochs = 1, .lease_items = 200},
-      [&](const ps::PlannedItem& planned) { return draws.Of(planned.item); },
+      session, "train", {.items = flags.steps}, [&](const ps::PlannedItem& planned) { return draws.Of(planned.item); },
       [&](const Batch& batch, ps::Touch& touch) {
         if (flags.announce) touch(table, batch.keys);
       });
@@ -106,8 +105,7 @@ Status PlanByHand(const Flags& flags, const Draws& draws, ps::Session& session, 
     RETURN_IF_ERROR(table.Intend(hot, session.clock(), session.clock() + flags.steps));
   }
   uint64_t planned = session.clock();  // steps before this one
-  for (const ps::DataLease& lease :
-       session.DataLeases("train", {.items = flags.steps, .epochs = 1, .lease_items = 200})) {
+  for (const ps::DataLease& lease : session.DataLeases("train", {.items = flags.steps})) {
     for (uint64_t item = lease.begin(); item < lease.end() && !session.draining(); ++item) {
       for (; planned <= session.clock() + flags.early; ++planned) {
         const Batch next = draw(planned);

@@ -166,7 +166,7 @@ struct Model {
 Status Train(const Flags& flags, const ps::KeyDistribution& values, ps::Session& session, const Model& model,
              StepTimes& times) {
   ps::LookAhead<Batch> ahead(
-      session, "train", {.items = flags.steps, .epochs = 1},
+      session, "train", {.items = flags.steps},
       [&](const ps::PlannedItem& planned) { return Draw(values, planned.item * flags.samples, flags.samples); },
       [&](const Batch& batch, ps::Touch& touch) {
         if (!flags.announce) return;

@@ -24,6 +24,7 @@ struct Flags : WorkerFlags {
   uint32_t neighbors = 10;  // of each
   uint32_t beyond = 5;      // neighbors of each of these
   uint32_t dim = 64;
+  double idle_seconds = 0;
 };
 
 // By entity.
@@ -73,7 +74,7 @@ Status Run(const Flags& flags) {
                    session->OpenTable("vectors", {.dim = flags.dim, .initializer = ps::UniformInitializer{}}));
   session->SetSampleUnit("rows");
   ps::LookAhead<Batch> ahead(
-      *session, "read", {.items = flags.steps, .epochs = 1},
+      *session, "read", {.items = flags.steps},
       [&](const ps::PlannedItem& planned) { return Draw(flags, neighbors, planned.item); },
       [&](const Batch& batch, ps::Touch& touch) {
         if (flags.announce) touch(table, batch.keys, ps::Access::kRead);
@@ -92,6 +93,7 @@ Status Run(const Flags& flags) {
     lease.Advance(item + 1);
     RETURN_IF_ERROR(session->Step({.loss = mean, .samples = batch.keys.size()}));
     times.End();
+    times.IdleOnce(flags.idle_seconds);
   }
   times.Write(flags.out, options.index);
   return session->status();
@@ -107,6 +109,8 @@ int main(int argc, char** argv) {
   app.add_option("--neighbors", flags.neighbors, "Neighbors of each")->capture_default_str();
   app.add_option("--beyond", flags.beyond, "Neighbors of each of these")->capture_default_str();
   app.add_option("--dim", flags.dim, "Values per row")->capture_default_str();
+  app.add_option("--idle-seconds", flags.idle_seconds, "Pause for so long when what is measured has begun")
+      ->capture_default_str();
   return attune::adaptive_bench::RunMeasuredWorker(argc, argv, "attune-neighborhoods", app, flags,
                                                    [&] { return attune::adaptive_bench::Run(flags); });
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/time_source.h"
@@ -30,11 +31,20 @@ class StepTimes {
     }
     spent_ = -now;
   }
+  // Between two steps: the first one since what is measured has begun is put off for so long. What the process takes
+  // meanwhile is given as "idle_cores".
+  void IdleOnce(double seconds) {
+    if (seconds <= 0 || idle_cores_ >= 0 || began_ < counted_from_) return;
+    const double before = CpuSeconds();
+    std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+    idle_cores_ = (CpuSeconds() - before) / seconds;
+  }
   // The program computes, and accesses rows again.
   void Think() { spent_ += Now(); }
   void Access() { spent_ -= Now(); }
   void End() {
     ended_ = Now();
+    ++steps_in_all_;
     access_.push_back(spent_ + ended_);
   }
 
@@ -42,7 +52,8 @@ class StepTimes {
   void Write(const std::string& directory, uint32_t worker) {
     std::ranges::sort(access_);
     std::ofstream(directory + "/worker-" + std::to_string(worker) + ".json")
-        << "{\"steps\":" << access_.size() << ",\"seconds\":" << ended_ - began_
+        << "{\"steps\":" << access_.size() << ",\"steps_in_all\":" << steps_in_all_
+        << ",\"seconds\":" << ended_ - began_ << ",\"idle_cores\":" << idle_cores_
         << ",\"skipped\":" << (began_ >= counted_from_ ? "true" : "false")
         << ",\"cpu_seconds\":" << CpuSeconds() - cpu_before_ << ",\"access_p50_ms\":" << 1e3 * Quantile(0.5)
         << ",\"access_p99_ms\":" << 1e3 * Quantile(0.99) << "}\n";
@@ -64,6 +75,8 @@ class StepTimes {
 
   double began_ = Now(), ended_ = began_, cpu_before_ = CpuSeconds(), spent_ = 0;
   const double counted_from_;
+  uint64_t steps_in_all_ = 0;
+  double idle_cores_ = -1;      // none was measured
   std::vector<double> access_;  // seconds of each step
 };
 
