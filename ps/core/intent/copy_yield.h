@@ -14,8 +14,8 @@ class CopyYield {
   void Given() { ++given_; }
   // One was read.
   void Served() { ++served_; }
-  // Copies are judged by the reads of many steps: thousands may come at once, with one answer, and none of them has been
-  // read by then. After a long time without copies it is tried again.
+  // Copies are judged by the reads of many steps: thousands may come at once, with one answer, and none of them has
+  // been read by then. After a long time without copies it is tried again.
   void StepBegan() {
     ++steps_;
     if (given_ >= kCopies && steps_ >= kStepsJudged) {

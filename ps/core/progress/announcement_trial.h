@@ -6,9 +6,10 @@
 // that it pays.
 //
 // A trial has six phases, every other one with announcements ignored, and compares the medians of their rates. What is
-// acted on takes time to pay, as copies have to come first over a slow link: while the rate of such a phase still rises,
-// it is not measured. Trials are far apart: at first 12, and with each equal outcome up to 48 times as far as one takes,
-// so that the phases of the worse kind are some 4 and later 1 percent of all time. Pure. Externally synchronized.
+// acted on takes time to pay, as copies have to come first over a slow link: while the rate of such a phase still
+// rises, it is not measured. Trials are far apart: at first 12, and with each equal outcome up to 48 times as far as
+// one takes, so that the phases of the worse kind are some 4 and later 1 percent of all time. Pure. Externally
+// synchronized.
 #pragma once
 
 #include <algorithm>

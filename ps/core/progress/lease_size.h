@@ -3,10 +3,10 @@
 // more.
 //
 // A worker holds one lease and has the next one ready. Where both together last as short as a message takes, it waits
-// for leases rather than for rows, and cannot announce what its next steps touch. A lease that is held is done, so where
-// one lasts for minutes a job ends minutes after its goal. So leases begin with one item, grow while they end too soon,
-// and shrink where they last too long. How long one is open follows from how many are open and how often one is granted (Little's law: L = rate
-// x time), which needs no memory of any single lease.
+// for leases rather than for rows, and cannot announce what its next steps touch. A lease that is held is done, so
+// where one lasts for minutes a job ends minutes after its goal. So leases begin with one item, grow while they end
+// too soon, and shrink where they last too long. How long one is open follows from how many are open and how often one
+// is granted (Little's law: L = rate x time), which needs no memory of any single lease.
 //
 // Pure; externally synchronized.
 #pragma once

@@ -112,7 +112,7 @@ void WorkerReplicas::TakeUses(Home& home, Round& round) {
     known.is_asked_for = known.is_announced && !known.has_copy();
     if (known.is_asked_for) home.asked.push_back(row);
     known.announced_until = announced_.TouchesOf(row).end;
-    if (!known.is_announced && known.has_copy()) NoteUnused(row, known);
+    if (!known.is_announced && known.has_copy() && !std::exchange(known.is_unused, true)) room_.AddUnused(row);
     if (!known.is_announced && !known.has_copy()) rows_.Erase(row);
   }
   round.uses = std::move(uses);
@@ -152,10 +152,10 @@ void WorkerReplicas::TakeRows(NodeId from, Home& home, const RoundReply& reply, 
     Row& known = rows_[row];
     if (known.has_copy()) {
       copies.Refresh(known.place, fresh, reply.versions[i]);
-    } else if (known.is_announced && HasRoomFor(copies) &&
+    } else if (known.is_announced && room_.HasFor(copies.row_bytes()) &&
                (!known.was_used || options_.mutations.copy_taken_after_use)) {
       known.place = copies.Add(fresh, reply.versions[i]);
-      bytes_ += copies.row_bytes();
+      room_.Take(copies.row_bytes());
       yield_.Given();
       added.push_back(row);
     } else {
@@ -190,7 +190,7 @@ void WorkerReplicas::Drop(TableKey row) {
   if (known == nullptr || !known->has_copy()) return;
   HeldRows& copies = tables_.at(row.table);
   copies.Remove(std::exchange(known->place, Row::kNone));
-  bytes_ -= copies.row_bytes();
+  room_.Free(copies.row_bytes());
   if (!known->is_announced && !known->is_queued) rows_.Erase(row);
 }
 
@@ -206,8 +206,7 @@ void WorkerReplicas::GiveUp(Because why, MonotonicTime now, WorkerOutputs& out) 
   for (auto& [to, home] : homes) SendFolds(NodeId(), home, now, out);  // by the map of today
   rows_.Clear();
   tables_.clear();
-  unused_.clear();
-  bytes_ = 0;
+  room_.Clear();
   for (auto& [to, home] : homes) {
     if (why == Because::kIgnored) homes_[to].is_wanted = true;  // its first round makes the home forget
     ServeWaiters(home, now, out);

@@ -24,7 +24,8 @@ WorkerReplicas::WorkerReplicas(const WorkerOptions& options, const ClusterView& 
       routes_(routes),
       announced_(announced),
       pushes_(pushes),
-      pulls_(pulls) {}
+      pulls_(pulls),
+      room_(options.row_bytes_max) {}
 
 HeldRows& WorkerReplicas::CopiesOf(TableId table) {
   const auto found = tables_.find(table);
@@ -74,34 +75,32 @@ void WorkerReplicas::Take(const AnnouncedRows::News& news, const StepPoint& at) 
   }
 }
 
-// Copies that are of no use at present go first, those that have been so for longest. Their homes hear of it.
+// Copies that are of no use at present make room. Their homes hear of it.
 bool WorkerReplicas::MakeRoomFor(const HeldRows& wanted) {
-  for (int tries = kMakeRoomTries; !HasRoomFor(wanted) && tries > 0 && !unused_.empty(); --tries) {
-    const TableKey row = unused_.front();
-    unused_.pop_front();
-    Row* const known = rows_.Find(row);
+  for (int tries = kMakeRoomTries; !room_.HasFor(wanted.row_bytes()) && tries > 0; --tries) {
+    const std::optional<TableKey> row = room_.TakeUnused();
+    if (!row) return false;
+    Row* const known = rows_.Find(*row);
     if (known == nullptr || !known->has_copy()) continue;
     known->is_unused = false;
-    if (known->is_announced || announced_.TouchesOf(row).end > at_.clock) continue;
-    if (tables_.at(row.table).HasOpen(known->place)) {
-      NoteUnused(row, *known);
+    if (known->is_announced || announced_.TouchesOf(*row).end > at_.clock) continue;
+    if (tables_.at(row->table).HasOpen(known->place)) {
+      known->is_unused = true;
+      room_.AddUnused(*row);
       continue;
     }
-    Queue(row, *known);
-    Drop(row);
+    Queue(*row, *known);
+    Drop(*row);
   }
-  return HasRoomFor(wanted);
-}
-
-void WorkerReplicas::NoteUnused(TableKey row, Row& known) {
-  if (!std::exchange(known.is_unused, true)) unused_.push_back(row);
+  return room_.HasFor(wanted.row_bytes());
 }
 
 AnnouncedUse WorkerReplicas::UseOf(TableKey row, const Row& known) const {
   const IntentBook::Touches touches = announced_.TouchesOf(row);
   AnnouncedUse use{.has_copy = static_cast<uint16_t>(known.has_copy() ? 1 : 0)};
   if (touches.most() == 0 || touches.end <= at_.clock) return use;
-  if (!known.has_copy() && !HasRoomFor(tables_.at(row.table))) return use;  // the home would give it again and again
+  if (!known.has_copy() && !room_.HasFor(tables_.at(row.table).row_bytes()))
+    return use;  // the home would give it again and again
   use.reads = UpTo<uint8_t>(255, touches.reads);
   use.writes = UpTo<uint8_t>(255, touches.writes);
   const double steps = static_cast<double>(touches.end - at_.clock);

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -20,6 +19,7 @@
 
 #include "base/time_source.h"
 #include "ps/core/intent/announced_rows.h"
+#include "ps/core/intent/copy_room.h"
 #include "ps/core/intent/copy_yield.h"
 #include "ps/core/intent/round_pace.h"
 #include "ps/core/intent/row_accesses.h"
@@ -109,7 +109,7 @@ class WorkerReplicas {
   // What was pushed to copies is to be acknowledged soon: a caller waits for it.
   void Hurry(MonotonicTime now, WorkerOutputs& out);
 
-  bool has_copies() const { return bytes_ > 0; }
+  bool has_copies() const { return !room_.empty(); }
   // What was done since the last call.
   CopyCounts TakeCounts();
 
@@ -120,7 +120,7 @@ class WorkerReplicas {
     bool is_announced = false;     // or will be with the next round
     bool is_queued = false;        // for the next round
     bool is_asked_for = false;     // in the round that is in flight: a copy may come
-    bool is_unused = false;        // is in unused_
+    bool is_unused = false;        // is in the queue of room_
     bool was_used = false;         // elsewhere, since the last round: a copy that comes may lack that
     uint64_t announced_until = 0;  // step
     uint64_t fresh_from = 0;       // what was read elsewhere may be newer than a copy before this round
@@ -180,8 +180,6 @@ class WorkerReplicas {
   AnnouncedUse UseOf(TableKey row, const Row& known) const;
   void TakeRows(NodeId from, Home& home, const RoundReply& reply, std::vector<TableKey>& added, WorkerOutputs& out);
   bool MakeRoomFor(const HeldRows& wanted);
-  void NoteUnused(TableKey row, Row& known);
-  bool HasRoomFor(const HeldRows& copies) const { return bytes_ + copies.row_bytes() <= options_.row_bytes_max; }
   std::vector<TableKey> EndRound(NodeId from, Home& home, MonotonicTime now, WorkerOutputs& out);
   void Drop(TableKey row);
   void ServeWaiters(Home& home, MonotonicTime now, WorkerOutputs& out);
@@ -199,10 +197,7 @@ class WorkerReplicas {
   std::map<TableId, HeldRows> tables_;
   std::map<NodeId, Home> homes_;
   uint64_t rounds_ = 0;  // with all homes: an answer that is late fits no other round
-  size_t bytes_ = 0;     // of copies
-  // Rows with copies that were announced no more when they were queued here, each once, the oldest first; some are
-  // announced again by now.
-  std::deque<TableKey> unused_;
+  CopyRoom room_;
   CopyCounts counts_;  // but for the copies themselves
 };
 

@@ -63,7 +63,8 @@ TEST_F(AnnouncementTrialTest, WhatMakesNoDifferenceIsNotDone) {
   EXPECT_FALSE(trial_.acts());
 }
 
-// Copies have to come before they pay: at first acting on announcements is slower, and it takes so long until it is not.
+// Copies have to come before they pay: at first acting on announcements is slower, and it takes so long until it is
+// not.
 TEST_F(AnnouncementTrialTest, APhaseIsMeasuredOnceItsRateHasRisen) {
   while (!trial_.in_progress()) Go(milliseconds(500));
   for (Duration acted{}; trial_.in_progress();) {

@@ -78,7 +78,7 @@ TEST_F(MemoryForOneCopyTest, ACopyThatIsOfNoUseMakesRoomForOneThatIsAndItsHomeHe
     NextStep();
     for (const SentRound& round : Rounds()) Answer(round);
   }
-  ASSERT_TRUE(HasCopy(first_)) << "nobody else needs the room";
+  ASSERT_TRUE(HasCopy(first_)) << "no other row needs the room";
   Intend({other_}, 40);
   now_ += milliseconds(100);
   NextStep();
