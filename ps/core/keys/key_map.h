@@ -2,6 +2,7 @@
 // from the operations alone, so runs from one seed repeat.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -91,6 +92,16 @@ class KeyMap {
       if (slot.table != 0) visit(TableKey{TableId(slot.table), slot.key}, slot.value);
     }
   }
+  // Of the next `slots` slots, beginning where the last call has ended, and from the end on at the beginning again. The
+  // visitor changes nothing in the map.
+  template <typename Visitor>
+  void VisitNext(size_t slots, Visitor&& visit) {
+    for (size_t i = 0; i < std::min(slots, slots_.size()); ++i) {
+      next_ = (next_ + 1) & mask();
+      Slot& slot = slots_[next_];
+      if (slot.table != 0) visit(TableKey{TableId(slot.table), slot.key}, slot.value);
+    }
+  }
   template <typename Visitor>
   void ForEach(Visitor&& visit) const {
     for (const Slot& slot : slots_) {
@@ -118,6 +129,7 @@ class KeyMap {
 
   std::vector<Slot> slots_;
   size_t used_ = 0;
+  size_t next_ = 0;  // of VisitNext
 };
 
 }  // namespace attune::ps

@@ -112,7 +112,6 @@ void WorkerReplicas::TakeUses(Home& home, Round& round) {
     known.is_asked_for = known.is_announced && !known.has_copy();
     if (known.is_asked_for) home.asked.push_back(row);
     known.announced_until = announced_.TouchesOf(row).end;
-    if (!known.is_announced && known.has_copy() && !std::exchange(known.is_unused, true)) room_.AddUnused(row);
     if (!known.is_announced && !known.has_copy()) rows_.Erase(row);
   }
   round.uses = std::move(uses);
@@ -206,7 +205,7 @@ void WorkerReplicas::GiveUp(Because why, MonotonicTime now, WorkerOutputs& out) 
   for (auto& [to, home] : homes) SendFolds(NodeId(), home, now, out);  // by the map of today
   rows_.Clear();
   tables_.clear();
-  room_.Clear();
+  room_.FreeAll();
   for (auto& [to, home] : homes) {
     if (why == Because::kIgnored) homes_[to].is_wanted = true;  // its first round makes the home forget
     ServeWaiters(home, now, out);

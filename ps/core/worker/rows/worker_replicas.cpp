@@ -75,22 +75,17 @@ void WorkerReplicas::Take(const AnnouncedRows::News& news, const StepPoint& at) 
   }
 }
 
-// Copies that are of no use at present make room. Their homes hear of it.
+// Copies that are of no use at present make room, those of them that come next in the map. Their homes hear of it.
 bool WorkerReplicas::MakeRoomFor(const HeldRows& wanted) {
-  for (int tries = kMakeRoomTries; !room_.HasFor(wanted.row_bytes()) && tries > 0; --tries) {
-    const std::optional<TableKey> row = room_.TakeUnused();
-    if (!row) return false;
-    Row* const known = rows_.Find(*row);
-    if (known == nullptr || !known->has_copy()) continue;
-    known->is_unused = false;
-    if (known->is_announced || announced_.TouchesOf(*row).end > at_.clock) continue;
-    if (tables_.at(row->table).HasOpen(known->place)) {
-      known->is_unused = true;
-      room_.AddUnused(*row);
-      continue;
-    }
-    Queue(*row, *known);
-    Drop(*row);
+  if (room_.HasFor(wanted.row_bytes())) return true;
+  std::vector<TableKey> unused;
+  rows_.VisitNext(kSlotsLookedAt, [&](TableKey row, const Row& known) {
+    if (!known.has_copy() || known.is_announced || announced_.TouchesOf(row).end > at_.clock) return;
+    if (!tables_.at(row.table).HasOpen(known.place)) unused.push_back(row);
+  });
+  for (size_t i = 0; i < unused.size() && !room_.HasFor(wanted.row_bytes()); ++i) {
+    Queue(unused[i], *rows_.Find(unused[i]));
+    Drop(unused[i]);
   }
   return room_.HasFor(wanted.row_bytes());
 }

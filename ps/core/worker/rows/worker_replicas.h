@@ -120,7 +120,6 @@ class WorkerReplicas {
     bool is_announced = false;     // or will be with the next round
     bool is_queued = false;        // for the next round
     bool is_asked_for = false;     // in the round that is in flight: a copy may come
-    bool is_unused = false;        // is in the queue of room_
     bool was_used = false;         // elsewhere, since the last round: a copy that comes may lack that
     uint64_t announced_until = 0;  // step
     uint64_t fresh_from = 0;       // what was read elsewhere may be newer than a copy before this round
@@ -161,7 +160,7 @@ class WorkerReplicas {
     bool HasNews() const { return is_wanted || !queue.empty() || !open.empty(); }
   };
 
-  static constexpr int kMakeRoomTries = 16;  // per row that has come within reach
+  static constexpr size_t kSlotsLookedAt = 64;  // for copies that are of no use, per row that has come within reach
 
   NodeId HomeOf(Key key) const { return cluster_.map().HomeOf(key); }
   HeldRows& CopiesOf(TableId table);
