@@ -51,6 +51,8 @@ ParsedFlags ParseFlags(int argc, char** argv) {
   app.add_option("--rate", f.rate, "Adagrad's rate")->check(PositiveNumber());
   app.add_option("--seed", f.seed, "Seed of everything random")->check(WholeNumber(0));
   app.add_option("--neighbors", f.neighbors, "Words whose nearest neighbors are shown, with commas")->delimiter(',');
+  app.add_flag("--announce", f.announce,
+               "Announce the rows of the next steps; where machines are near it costs more than it gains");
   app.add_flag("--save-tables", f.save_tables, "Have the servers save their rows too");
   app.add_option("--model", f.model, "Judge the model that servers saved in this directory, without training");
   app.add_option("--trace", f.trace, "A directory: workers write time, loss and samples of every step into it");

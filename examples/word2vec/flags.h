@@ -20,6 +20,7 @@ struct Flags {
   float rate = 0.1F;            // of Adagrad
   uint64_t seed = 1;
   std::vector<std::string> neighbors = {"mutex", "vector", "uint32_t", "begin"};
+  bool announce = false;
   bool save_tables = false;
   std::string trace;  // directory; every step leaves a line there
   std::string model;  // directory of a saved model: judge it instead of training

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "attune/ps/look_ahead.h"
 #include "attune/ps/session.h"
 #include "base/time_source.h"
 #include "examples/support/step_trace.h"
@@ -13,7 +14,7 @@
 namespace attune::word2vec {
 namespace {
 
-// A batch whose rows are on their way.
+// A batch, and its rows once they are on their way.
 struct PulledBatch {
   Batch batch;
   BatchRows rows;
@@ -50,7 +51,8 @@ class Worker {
   Status Evaluate();
 
  private:
-  void StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled);
+  PulledBatch Prepare(const ps::PlannedItem& of);
+  void StartPull(PulledBatch& pulled);
   Status TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t item);
   StatusOr<Model> PullModel() const;
 
@@ -64,8 +66,15 @@ class Worker {
   examples::StepTrace trace_;
 };
 
-void Worker::StartPull(uint64_t epoch, uint64_t item, PulledBatch& pulled) {
-  builder_.Build(chunks_.Training(epoch, item), flags_.BatchSeed(epoch, item), pulled.batch);
+PulledBatch Worker::Prepare(const ps::PlannedItem& of) {
+  PulledBatch pulled;
+  builder_.Build(chunks_.Training(of.epoch, of.item), flags_.BatchSeed(of.epoch, of.item), pulled.batch);
+  return pulled;
+}
+
+// Unless it has begun.
+void Worker::StartPull(PulledBatch& pulled) {
+  if (pulled.under_way) return;
   pulled.rows.Resize(pulled.batch, flags_.dim);
   pulled.inputs = inputs_.PullAsync(pulled.batch.input_keys, pulled.rows.inputs);
   pulled.outputs = outputs_.PullAsync(pulled.batch.output_keys, pulled.rows.outputs);
@@ -85,17 +94,18 @@ Status Worker::TrainOn(PulledBatch& pulled, const ps::DataLease& lease, uint64_t
 }
 
 Status Worker::Train() {
-  PulledBatch current, next;
-  for (const ps::DataLease& lease : session_.DataLeases("train", {.items = chunks_.training_count()})) {
-    StartPull(lease.epoch(), lease.begin(), current);
-    for (uint64_t item = lease.begin(); item < lease.end() && !session_.draining(); ++item) {
-      if (item + 1 < lease.end()) StartPull(lease.epoch(), item + 1, next);  // travels while we compute
-      RETURN_IF_ERROR(TrainOn(current, lease, item));
-      RETURN_IF_ERROR(EvaluateWhenDue());
-      std::swap(current, next);
-    }
-    RETURN_IF_ERROR(current.Wait());  // of an item we leave to others
-    if (session_.draining()) break;
+  ps::LookAhead<PulledBatch> ahead(
+      session_, "train", {.items = chunks_.training_count()}, [this](const ps::PlannedItem& of) { return Prepare(of); },
+      [this](const PulledBatch& pulled, ps::Touch& touch) {
+        if (!flags_.announce) return;
+        touch(inputs_, pulled.batch.input_keys);
+        touch(outputs_, pulled.batch.output_keys);
+      });
+  for (auto& [lease, item, pulled] : ahead) {
+    StartPull(pulled);
+    if (PulledBatch* const next = ahead.Following()) StartPull(*next);  // travels while we compute
+    RETURN_IF_ERROR(TrainOn(pulled, lease, item));
+    RETURN_IF_ERROR(EvaluateWhenDue());
   }
   RETURN_IF_ERROR(session_.status());
   return session_.Flush();  // reports a push that failed
