@@ -121,10 +121,13 @@ bool JobSimulation::AllRowsHaveTheirCopies() const {
   const bool settled = std::ranges::all_of(ServersThatServe(), [&](size_t i) {
     return servers_[i]->core->map().version == map->version && servers_[i]->core->rows().Report().shards_not_ready == 0;
   });
-  const bool missed = std::ranges::any_of(servers_, [&](const auto& server) {  // not known yet to be dead
-    return server->taken_for_dead && map->Contains(server->core->node());
-  });
-  return covered && settled && !missed;
+  return covered && settled && !AnyDeadServerIsIn(*map);
+}
+
+// It is not known yet to be dead.
+bool JobSimulation::AnyDeadServerIsIn(const ShardMap& map) const {
+  return std::ranges::any_of(
+      servers_, [&](const auto& server) { return server->taken_for_dead && map.Contains(server->core->node()); });
 }
 
 // One at a time, and only when what was lost before has its copies again. `host`: the one that the coordinator runs in.
@@ -168,7 +171,8 @@ bool JobSimulation::MayLoseMachine() const {
   if (!parameters_.lost_amid_change) return AllRowsHaveTheirCopies() && leader_->core->settled();
   const ShardMap& map = leader_->core->map();
   const auto has_copy = [](const Shard& shard) { return shard.backup != NodeId(); };
-  return amid_change_ && apart_at_rest_ == map.recoveries && std::ranges::all_of(map.shards, has_copy);
+  return amid_change_ && apart_at_rest_ == map.recoveries && std::ranges::all_of(map.shards, has_copy) &&
+         !AnyDeadServerIsIn(map);
 }
 
 // All that run on one machine at the same time. What has a copy has it on another one, so nothing may be lost.

@@ -294,6 +294,7 @@ class JobSimulation : public World {
   void KillWorker(size_t worker);
   void KillServer(bool host);
   void WatchPlannedChanges(const Leader& leader);
+  bool AnyDeadServerIsIn(const ShardMap& map) const;
   bool MayLoseMachine() const;
   void LoseMachine();
   void LoseServers(const std::vector<size_t>& victims);
