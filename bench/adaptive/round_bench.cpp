@@ -1,7 +1,7 @@
-// What it costs to keep copies of rows up to date (docs/protocol.md#copies-at-workers), beside what a message of the
-// link costs: a home and a holder in one thread, which hand each other their messages. All rows are changed by another
-// worker, then one round refreshes all copies. And what a copy takes in memory beside its values, its optimizer state
-// and the same again as the base of its fold.
+// What it costs to keep copies of rows up to date (docs/protocol.md#copies-at-workers), without what the link costs: a
+// home and a holder in one thread, which hand each other their messages. All rows are changed by another worker, then
+// one round refreshes all copies. And what a copy takes in memory beside its values, its optimizer state and the same
+// again as the base of its fold.
 //   adaptive_round_bench [--rows N] [--repetitions N]
 #include <malloc.h>
 #include <time.h>

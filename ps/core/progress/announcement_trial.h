@@ -54,11 +54,12 @@ class AnnouncementTrial {
   static constexpr Duration kBefore = std::chrono::seconds(3);  // connections, caches and rows are new
   // Workers hear of a phase with their next heartbeat, and what is on its way from the phase before comes to an end.
   static constexpr Duration kWarmUp = std::chrono::milliseconds(1500);
-  static constexpr Duration kWindow = std::chrono::milliseconds(2500), kPhaseMax = std::chrono::minutes(5);
+  static constexpr Duration kWindow = std::chrono::milliseconds(2500);  // is measured
+  static constexpr Duration kPhaseMax = std::chrono::minutes(5);        // a longer one ends the trial
   // Between the first and the last report that a rate is measured by: several that were held up may come at once.
   static constexpr Duration kMeasured = std::chrono::seconds(1);
-  // A rate rises that is higher by so much in the second half of a window. Longer it is not waited for: it may rise for
-  // other reasons.
+  // A rate still rises if it is higher by this factor in the second half of a window. After kRiseMax the phase counts
+  // as it is: the rate may rise for other reasons.
   static constexpr double kRise = 1.1;
   static constexpr Duration kRiseMax = std::chrono::seconds(20);
   static constexpr Duration kAgain = std::chrono::seconds(10);  // after a trial without an outcome

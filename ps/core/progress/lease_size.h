@@ -27,7 +27,8 @@ class LeaseSize {
   struct Limits {
     Duration too_short, too_long;
   };
-  // Of leases that are larger than the usual part of an epoch, and of others.
+  // Of leases that are larger than the usual part of an epoch, and of smaller ones. Those of the usual size grow as the
+  // former and shrink as the latter.
   static constexpr Limits kLarge{std::chrono::milliseconds(100), std::chrono::seconds(1)};
   static constexpr Limits kUsual{std::chrono::seconds(1), std::chrono::seconds(10)};
 
