@@ -34,7 +34,11 @@ NodeFigures FiguresOf(const telemetry::PodSample& pod) {
   if (usage.window_seconds() > 0) figures.throttled = std::min(1.0, usage.throttled_seconds() / usage.window_seconds());
   if (window.has_server() && usage.window_seconds() > 0) {
     const double cores = usage.cpu_limit_cores() > 0 ? std::min(1.0, usage.cpu_limit_cores()) : 1;
-    figures.at_work = std::min(1.0, usage.cpu_seconds() / (usage.window_seconds() * cores));
+    // What a server does beside serving, the coordinator's work for instance, does not grow with requests.
+    const v1::ServerWindow& server = window.server();
+    const double busy = server.has_serving_cpu_seconds() && seconds > 0 ? server.serving_cpu_seconds() / seconds
+                                                                        : usage.cpu_seconds() / usage.window_seconds();
+    figures.at_work = std::min(1.0, busy / cores);
   }
   if (usage.memory_limit_bytes() > 0)
     figures.memory = static_cast<double>(usage.memory_bytes()) / static_cast<double>(usage.memory_limit_bytes());

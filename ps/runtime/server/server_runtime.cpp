@@ -52,6 +52,7 @@ Status ServerRuntime::Open() {
       .job_uid = options_.job_uid, .token = options_.token, .tls_directory = options_.tls_directory};
   if (options_.coordinator_here) RETURN_IF_ERROR(OpenCoordinator(security));
   loop_ = EventLoop::Start("attune-server", time_);
+  loop_->Post([this] { window_.serving().WatchThis(); });
   alarm_ = std::make_unique<StepAlarm>(*loop_, [this] { Step(Timer{}); });
   ASSIGN_OR_RETURN(transport_, TcpTransport::Create({.job_uid = options_.job_uid,
                                                      .self = {},
@@ -303,6 +304,7 @@ v1::WindowReport ServerRuntime::TakeWindow(MonotonicTime now) {
     figures.goal_reached = (*core_)->goal_reached();
   }
   figures.bytes = transport_->counters();
+  figures.serving_cpu_seconds = window_.serving().seconds();
   v1::WindowReport window = window_.Take(figures, now);
   if (const std::shared_ptr<CoordinatorRuntime> coordinator = hosted_.here()) {
     const JobProgress progress = coordinator->Report(&window);

@@ -24,6 +24,8 @@ v1::WindowReport ServerWindow::Take(const ServerFigures& now, MonotonicTime at) 
   server.set_waiting_bytes(now.bytes.bytes_waiting);
   server.set_bytes_received(now.bytes.bytes_received - bytes_.bytes_received);
   server.set_bytes_sent(now.bytes.bytes_sent - bytes_.bytes_sent);
+  const double serving_before = std::exchange(serving_cpu_seconds_, now.serving_cpu_seconds);
+  server.set_serving_cpu_seconds(std::max(0.0, now.serving_cpu_seconds - serving_before));
   for (const TableFigures& table : now.tables) {
     v1::TableRows& rows = *server.add_tables();
     rows.set_name(table.name);

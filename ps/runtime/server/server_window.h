@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "attune/v1/telemetry.pb.h"
+#include "base/os/thread_time.h"
 #include "base/time_source.h"
 #include "ps/core/server/server_core.h"
 #include "ps/runtime/process/job_window.h"
@@ -28,6 +29,7 @@ struct ServerFigures {
   double coordinator_silent_seconds = 0;
   uint64_t map_version = 0;
   bool goal_reached = false;
+  double serving_cpu_seconds = 0;    // of the thread that serves rows, since it began
   std::vector<TableFigures> tables;  // the first kTablesReported
 };
 
@@ -38,6 +40,8 @@ class ServerWindow {
  public:
   explicit ServerWindow(MonotonicTime begin) : begin_(begin) {}
 
+  // Of the thread that serves rows.
+  ThreadTime& serving() { return serving_; }
   // Ends the window, and begins the next one.
   v1::WindowReport Take(const ServerFigures& now, MonotonicTime at);
   // Adds to a window that has a job how far its rows have moved. Bytes are estimated from this server's own rows: all
@@ -48,6 +52,8 @@ class ServerWindow {
   MonotonicTime begin_;
   ServerCounters counters_;  // what follows is of the end of the last window
   Transport::Counters bytes_;
+  double serving_cpu_seconds_ = 0;
+  ThreadTime serving_;
   uint64_t rows_moved_ = 0;
 };
 

@@ -18,6 +18,7 @@ TEST(ServerWindowTest, CountersAreDifferencesAndTheRestIsAsItIs) {
   figures.parked_pulls = 2;
   figures.bytes.bytes_waiting = 64;
   figures.goal_reached = true;
+  figures.serving_cpu_seconds = 0.5;
   figures.tables = {
       {.name = "input",
        .rows = 5,
@@ -27,12 +28,15 @@ TEST(ServerWindowTest, CountersAreDifferencesAndTheRestIsAsItIs) {
   EXPECT_EQ(report.duration_seconds(), 2);
   EXPECT_EQ(report.server().pulls(), 10U);
   EXPECT_EQ(report.server().bytes_sent(), 1000U);
+  EXPECT_EQ(report.server().serving_cpu_seconds(), 0.5);
   figures.counters.pulls = 14;
+  figures.serving_cpu_seconds = 0.75;
   figures.bytes.bytes_sent = 1001;
   report = window.Take(figures, kBegin + std::chrono::seconds(3));
   EXPECT_EQ(report.duration_seconds(), 1);
   EXPECT_EQ(report.server().pulls(), 4U);
   EXPECT_EQ(report.server().bytes_sent(), 1U);
+  EXPECT_EQ(report.server().serving_cpu_seconds(), 0.25);
   EXPECT_EQ(report.server().connections(), 3U);
   EXPECT_EQ(report.server().parked_pulls(), 2U);
   EXPECT_EQ(report.server().waiting_bytes(), 64U);

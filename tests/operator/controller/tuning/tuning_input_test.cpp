@@ -119,14 +119,21 @@ TEST(TuningInput, HowMuchOfTheTimeProcessesAreAtWork) {
   struct Row {
     const char* name;
     double cpu_seconds, limit, expected;
+    std::optional<double> serving_seconds = {};  // of the half of a second that the process's window had
   };
-  const Row rows[] = {
-      {"half of one core", 0.5, 2, 0.5}, {"more than one", 1.5, 2, 1}, {"half of its share", 0.1, 0.2, 0.5}};
+  const Row rows[] = {{"half of one core", 0.5, 2, 0.5},
+                      {"more than one", 1.5, 2, 1},
+                      {"half of its share", 0.1, 0.2, 0.5},
+                      {"it runs the coordinator, too", 0.19, 0.2, 0.25, 0.025}};
   for (const Row& row : rows) {
     SCOPED_TRACE(row.name);
     server.usage.set_window_seconds(1);
     server.usage.set_cpu_seconds(row.cpu_seconds);
     server.usage.set_cpu_limit_cores(row.limit);
+    if (row.serving_seconds) {
+      server.window.set_duration_seconds(0.5);
+      server.window.mutable_server()->set_serving_cpu_seconds(*row.serving_seconds);
+    }
     const TuningInput input = InputOf({server, worker, idle}, now);
     EXPECT_DOUBLE_EQ(input.server_figures.at(0).at_work.value_or(-1), row.expected);
     EXPECT_NEAR(input.worker_figures.at(0).at_work.value_or(-1), 0.2, 1e-9);
