@@ -35,7 +35,6 @@ bool InterestTable::Announce(TableKey row, NodeId node, const Announcement& anno
   interest->reads = UpToMax<uint16_t>(announced.use.reads);
   interest->writes = UpToMax<uint16_t>(announced.use.writes);
   interest->until = Milliseconds(std::clamp(announced.until, now, now + kAheadMax));
-  interest->fetches = UpToMax<uint8_t>(announced.fetches);
   interest->refreshes = 0;
   return true;
 }
@@ -74,8 +73,7 @@ void InterestTable::Collect(TableKey row, MonotonicTime now, std::vector<RowInte
          .use = {.reads = static_cast<double>(interest.reads), .writes = static_cast<double>(interest.writes)},
          .seconds = interest.is_announced() ? SecondsUntil(interest.until, now) : 0,
          .place = interest.place,
-         .refreshes_since_use = interest.refreshes,
-         .fetches = interest.fetches});
+         .refreshes_since_use = interest.refreshes});
   });
 }
 

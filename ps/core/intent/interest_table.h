@@ -32,7 +32,6 @@ class InterestTable {
   struct Announcement {
     RowUse use;             // steps, counted up to 65,535
     MonotonicTime until{};  // the end of the last of them
-    uint32_t fetches = 0;   // of the row by this node, since any node wrote to it; counted up to 255
   };
   // Takes the place of what the node had announced of the row. False: there is no room for one interest more.
   bool Announce(TableKey row, NodeId node, const Announcement& announced, MonotonicTime now);
@@ -110,7 +109,6 @@ class InterestTable {
     RowPlace place = RowPlace::kLeft;
     uint8_t refreshes : 7 = 0;  // since it was announced, or announced no more
     bool is_changed : 1 = false;
-    uint8_t fetches = 0;
     bool is_announced() const { return reads > 0 || writes > 0; }
   };
   static_assert(sizeof(Interest) == 32);

@@ -65,7 +65,6 @@ RowCosts CostsOf(const RowInterest& interest, RowUse elsewhere, RowBytes row, co
   total.replicated = (Filled(flushes, use.writes) + Filled(flushes, writes_elsewhere)) * copy;
   total.owned =
       Filled(flushes, use.writes + writes_elsewhere) * copy + 2 * (reads_elsewhere + writes_elsewhere) * remote;
-  if (interest.place == RowPlace::kLeft) total.left += std::min(interest.fetches * remote, copy);
   if (interest.place == RowPlace::kLeft) total.replicated += copy;
   if (interest.place != RowPlace::kOwned) total.owned += 1.5 * copy;
   return total;

@@ -11,8 +11,7 @@
 // left, a read that follows a push of the same node within reach waits besides (AccessCosts::seconds_per_wait): the row
 // cannot have been fetched ahead.
 //
-// flushes(n) = fT (1 - e^(-n / fT)): of at most f flushes a second, those that have one of n writes to send. What the
-// node has fetched again and again, unchanged, counts like what is to come, as far as a copy is worth.
+// flushes(n) = fT (1 - e^(-n / fT)): of at most f flushes a second, those that have one of n writes to send.
 //
 // A node's place changes only if that saves a fifth. A copy that is announced no more is kept until its refreshes
 // have cost what fetching it again would (ski rental: at most twice the cost of the best choice in hindsight).
@@ -61,7 +60,6 @@ struct RowInterest {
   double seconds = 0;  // T, from now to the end of the last announced step
   RowPlace place = RowPlace::kLeft;
   uint32_t refreshes_since_use = 0;  // of its copy
-  uint32_t fetches = 0;              // of the row, by this node, since anybody wrote to it
 };
 
 struct RowRules {

@@ -27,7 +27,7 @@ std::vector<RowInterest> Collect(const InterestTable& table, TableKey row, Monot
   return interests;
 }
 bool Announce(InterestTable& table, TableKey row, uint32_t node, RowUse use = {.reads = 4, .writes = 4}) {
-  return table.Announce(row, NodeId(node), {.use = use, .until = kNow + milliseconds(50), .fetches = node}, kNow);
+  return table.Announce(row, NodeId(node), {.use = use, .until = kNow + milliseconds(50)}, kNow);
 }
 // The row's places by node, as if all were decided so.
 void PlaceAll(InterestTable& table, TableKey row, RowPlace place) {
@@ -48,7 +48,6 @@ TEST(InterestTable, HasWhatEachNodeAnnouncedLast) {
   EXPECT_EQ(interests[1].use.reads, 0);
   EXPECT_EQ(interests[1].use.writes, 65535) << "as far as is counted";
   EXPECT_DOUBLE_EQ(interests[1].seconds, 0.03);
-  EXPECT_EQ(interests[1].fetches, 2U);
   EXPECT_EQ(table.size(), 3U);
 }
 

@@ -89,13 +89,8 @@ class Announcements {
     for (NodeView& node : nodes_) {
       if (!is_written) break;
       ++node.refreshes_since_use;
-      node.fetches = 0;
     }
-    for (const SlotUse& use : uses) {
-      NodeView& node = nodes_[use.node];
-      node.refreshes_since_use = 0;
-      if (!is_written) node.fetches += use.reads;
-    }
+    for (const SlotUse& use : uses) nodes_[use.node].refreshes_since_use = 0;
   }
   std::span<const NodeView> nodes() const { return nodes_; }
 
@@ -171,15 +166,13 @@ void DecideByCost(const ManagedJob& job, std::span<const NodeView> nodes, uint32
     const RowPlace place = row.owner == node    ? RowPlace::kOwned
                            : row.replicas[node] ? RowPlace::kReplicated
                                                 : RowPlace::kLeft;
-    const bool is_announced =
-        nodes[node].touches >= 2 || (nodes[node].touches > 0 && (place != RowPlace::kLeft || nodes[node].fetches > 0));
+    const bool is_announced = nodes[node].touches >= 2 || (nodes[node].touches > 0 && place != RowPlace::kLeft);
     if (!is_announced && place == RowPlace::kLeft) continue;
     interests.push_back({.node = NodeId(node + 1),
                          .use = is_announced ? nodes[node].use : RowUse{},
                          .seconds = is_announced ? (nodes[node].until - slot) * job.slot_seconds : 0,
                          .place = place,
-                         .refreshes_since_use = nodes[node].refreshes_since_use,
-                         .fetches = nodes[node].fetches});
+                         .refreshes_since_use = nodes[node].refreshes_since_use});
   }
   DecideRow(interests, job.row, {}, {.flushes_per_second = 1 / job.slot_seconds});
   SetReplicas({}, row);

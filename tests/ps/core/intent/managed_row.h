@@ -46,7 +46,6 @@ struct NodeView {
   uint32_t touches = 0;
   uint32_t until = 0;  // the slot after the last announced use
   uint32_t refreshes_since_use = 0;
-  uint32_t fetches = 0;  // reads by this node since anybody wrote to the row
 };
 
 // Decides at the beginning of a slot.

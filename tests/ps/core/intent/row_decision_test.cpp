@@ -98,15 +98,6 @@ TEST(RowDecision, AChangeMustSaveAFifth) {
   EXPECT_EQ(enough[0].place, kReplicated);
 }
 
-TEST(RowDecision, WhatWasFetchedAgainUnchangedCountsLikeWhatIsComing) {
-  std::vector<RowInterest> interests = {Node(1, {1, 0}, 0.1)};
-  DecideRow(interests, kRow, {}, kCosts);
-  EXPECT_EQ(interests[0].place, kLeft);
-  interests[0].fetches = 1;
-  DecideRow(interests, kRow, {}, kCosts);
-  EXPECT_EQ(interests[0].place, kReplicated);
-}
-
 TEST(RowDecision, CostsAreThoseOfTheFormulas) {
   const AccessCosts costs{.seconds_per_key = 2, .seconds_per_byte = 1, .flushes_per_second = 10};
   const RowBytes row{.values = 3, .state = 5};  // remote 5, copy 10
