@@ -8,7 +8,7 @@ namespace attune::contract {
 
 // Every handshake (data plane, coordinator, sidecar socket, telemetry stream) carries it; peers of another number are
 // refused with a message that names both.
-inline constexpr uint32_t kProtocolVersion = 3;
+inline constexpr uint32_t kProtocolVersion = 4;
 
 // Ports inside a pod. On the local platform every pod has a loopback address of its own, so they are the same there.
 inline constexpr uint16_t kCoordinatorPort = 7400;  // gRPC, on the server that runs the coordinator

@@ -139,7 +139,7 @@ struct FrameHeader {
   uint64_t acked_below;
   uint64_t detail;          // pull: nanoseconds until its deadline; push: version seen; its answer: staleness;
                             // join_id, recovered_at, arrived_at; cut; round: how many a second
-  uint64_t step;            // of the origin
+  uint64_t step;            // of the origin; round: picoseconds a byte
   uint64_t inner_version;   // ReplicateRefused: map version of what comes back
   uint32_t node;            // owner, or whom rows shall go to; push: place of the version seen
   uint32_t first_position;  // when positions are consecutive

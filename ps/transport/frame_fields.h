@@ -279,6 +279,7 @@ void Fields(Codec& codec, M& round) {
   codec.Number(&wire::FrameHeader::number, round.number);
   codec.Number(&wire::FrameHeader::table, round.table);
   codec.Number(&wire::FrameHeader::detail, round.rounds_per_second);
+  codec.Number(&wire::FrameHeader::step, round.picoseconds_per_byte);
   codec.Flag(wire::kFlagFirst, round.first);
   codec.Flag(wire::kFlagLast, round.last);
   codec.Keys(round.keys);

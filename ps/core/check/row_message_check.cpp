@@ -226,6 +226,7 @@ void Check(const Round& round, RowVerdict& verdict) {
   if (!round.keys.empty()) CheckTable(round.table, verdict);
   verdict.Require(round.number > 0 && round.number <= kNumberMax, "a number that no round has");
   verdict.Require(round.rounds_per_second <= kRoundsPerSecondMax, "more rounds a second than there can be");
+  verdict.Require(round.picoseconds_per_byte <= kPicosecondsPerByteMax, "a price that no byte has");
   verdict.Require(round.uses.size() == round.keys.size(), "uses that do not fit the keys");
   CheckUnique(round.keys, verdict);
   CheckAfter(round.after, round.keys.size(), verdict);

@@ -24,6 +24,7 @@ constexpr uint64_t CappedSum(uint64_t a, uint64_t b) { return a + b < kNumberMax
 inline constexpr uint32_t kNodeIdMax = 1U << 30;
 inline constexpr uint32_t kFoldPushesMax = 1U << 30;           // pushes to a copy of a row, in one fold
 inline constexpr uint64_t kRoundsPerSecondMax = 1000;          // of one worker to one home
+inline constexpr uint64_t kPicosecondsPerByteMax = 1'000'000;  // of the way between the two: 8 Mbit/s
 inline constexpr uint64_t kOpenEpochsMax = uint64_t{1} << 20;  // begun beyond the last one that is finished
 
 // One call of a worker program; larger ones are refused before anything is sent.

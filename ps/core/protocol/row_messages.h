@@ -272,10 +272,11 @@ struct AnnouncedUse {
 // worker has pushed to its copies. The home answers when it has handled all of that.
 struct Round {
   MapVersion map_version;
-  uint64_t number = 0;             // rises; from 1 by worker and home
-  bool first = false;              // the worker has announced nothing yet, and has no copies
-  bool last = false;               // piece
-  uint64_t rounds_per_second = 0;  // as many as it will send
+  uint64_t number = 0;                // rises; from 1 by worker and home
+  bool first = false;                 // the worker has announced nothing yet, and has no copies
+  bool last = false;                  // piece
+  uint64_t rounds_per_second = 0;     // as many as it will send
+  uint64_t picoseconds_per_byte = 0;  // that the way to the home takes, as the worker has measured
   TableId table;
   Slice<Key> keys;
   Slice<AnnouncedUse> uses;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "ps/core/intent/path_price.h"
 #include "ps/store/formulas/optimizer.h"
 
 namespace attune::ps {
@@ -97,6 +98,7 @@ void RowReplicas::Announced(NodeId from, const Round& round, MonotonicTime now) 
   const RowBytes bytes = BytesOf(store->spec().options);
   costs_.seconds_per_wait = kSecondsPerWait;
   costs_.flushes_per_second = std::max(1.0, static_cast<double>(round.rounds_per_second));
+  costs_.seconds_per_byte = std::max(PathPrice::kLeast, 1e-12 * static_cast<double>(round.picoseconds_per_byte));
   const std::vector<bool> contained = Contained(from, round);
   std::vector<Key> absent;
   for (size_t i = 0; i < round.keys.size(); ++i) {

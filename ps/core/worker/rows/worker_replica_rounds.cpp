@@ -1,11 +1,19 @@
 // Of WorkerReplicas: rounds with the homes of copies.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "ps/core/protocol/limits.h"
 #include "ps/core/worker/rows/worker_replicas.h"
 
 namespace attune::ps {
+namespace {
+
+uint64_t PicosecondsPerByte(const PathPrice& price) {
+  return std::min(static_cast<uint64_t>(std::llround(price.seconds_per_byte() * 1e12)), kPicosecondsPerByteMax);
+}
+
+}  // namespace
 
 // --- rounds
 
@@ -76,10 +84,11 @@ void WorkerReplicas::SendAnnouncements(NodeId to, Home& home, bool is_first, Mon
   Round round{.map_version = cluster_.map().version,
               .number = home.round,
               .first = is_first,
-              .rounds_per_second = std::min(per_second, kRoundsPerSecondMax)};
+              .rounds_per_second = std::min(per_second, kRoundsPerSecondMax),
+              .picoseconds_per_byte = PicosecondsPerByte(home.pace.price())};
   std::map<TableId, std::vector<Key>> tables;
   home.waits_since.reset();
-  home.pace.Carried(home.queue.size(), 0);
+  home.pace.Carried(home.queue.size(), sizeof(Key) + sizeof(AnnouncedUse));
   for (const TableKey row : std::exchange(home.queue, {})) tables[row.table].push_back(row.key);
   const auto send = [&] {
     own_.SendInOrder(to, round, now, out);
@@ -165,6 +174,7 @@ void WorkerReplicas::TakeRows(NodeId from, Home& home, const RoundReply& reply, 
 
 std::vector<TableKey> WorkerReplicas::EndRound(NodeId from, Home& home, MonotonicTime now, WorkerOutputs& out) {
   home.is_in_flight = false;
+  home.pace.Answered(now);
   home.confirmed_at = home.sent_at;
   home.confirmed_floor = home.floor;
   home.confirmed_round = home.round;

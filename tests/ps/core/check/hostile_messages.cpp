@@ -254,6 +254,7 @@ Message HostileMessages::AnyRow() {
       const size_t count = random_.Below(5);
       Round round{.number = 1 + Number(6), .first = random_.Chance(0.2), .last = random_.Chance(0.8), .table = Table()};
       round.rounds_per_second = Number(100);
+      round.picoseconds_per_byte = Number(100'000);
       round.keys = Keys(count);
       round.uses = Some<AnnouncedUse>(count, [&] {
         return AnnouncedUse{.reads = static_cast<uint8_t>(random_.Below(4)),

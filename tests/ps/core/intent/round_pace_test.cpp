@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 
 namespace attune::ps::round_pace_test {
 namespace {
@@ -42,7 +43,7 @@ TEST_F(RoundPaceTest, RowsTakeATwentiethOfACoreAtMost) {
                {2000, 600, milliseconds(40)},   // 2 ms
                {1000, 1600, milliseconds(40)},  // the same
                {5000, 600, milliseconds(100)},  // 5 ms
-               {5'000'000, 600, milliseconds(100)}};
+               {5'000'000, 600, milliseconds(400)}};
   for (const auto& round : cases) {
     const Duration interval = After(round.rows, round.row_bytes);
     EXPECT_LE(interval, round.interval + microseconds(1)) << round.rows << " rows of " << round.row_bytes;
@@ -59,12 +60,28 @@ TEST_F(RoundPaceTest, WhatIsCarriedCountsOnce) {
   EXPECT_LT(After(0, 0), busy) << "nothing was carried since";
 }
 
+// At 100 Mbit/s a byte takes 80 ns.
+TEST_F(RoundPaceTest, RowsTakeATwentiethOfASlowLinkAtMost) {
+  const auto exchange = [&](size_t rows, size_t row_bytes) {
+    const Duration interval = After(rows, row_bytes);
+    const double of_rows = static_cast<double>(rows) * (0.4e-6 + 80e-9 * static_cast<double>(row_bytes));
+    pace_.Answered(now_ + microseconds(std::llround(200 + 1e6 * of_rows)));
+    now_ = pace_.next();
+    return interval;
+  };
+  const Duration at_first = exchange(80, 512);
+  for (int i = 0; i < 40; ++i) exchange(i % 2 == 0 ? 100 : 1, 512);
+  EXPECT_NEAR(pace_.price().seconds_per_byte(), 80e-9, 2e-9);
+  EXPECT_EQ(at_first, milliseconds(10)) << "it was not known then";
+  EXPECT_NEAR(std::chrono::duration<double>(exchange(80, 512)).count(), 80 * 512 * 80e-9 / 0.05, 0.003);
+}
+
 TEST_F(RoundPaceTest, SaysHowManyRoundsThatIsInASecond) {
   After(1000, 600);
   EXPECT_GE(pace_.per_second(), 49U);
   EXPECT_LE(pace_.per_second(), 51U);
   After(5'000'000, 600);
-  EXPECT_EQ(pace_.per_second(), 10U);
+  EXPECT_EQ(pace_.per_second(), 2U);
 }
 
 }  // namespace

@@ -49,6 +49,34 @@ TEST_F(RowReplicasTest, ARowThatIsAnnouncedOftenIsSentWithTheAnswerAndOthersAreL
   }
 }
 
+// A copy spares its worker waits, and costs the bytes of whatever others change.
+TEST_F(RowReplicasTest, WhereBytesAreDearARowThatOthersChangeOftenIsLeft) {
+  const TableId wide(2);
+  ASSERT_TRUE(parts_.tables.Install(wide, {.name = "wide", .options = {.dim = 64}}, {}, false).ok());
+  constexpr AnnouncedUse kChanges{.writes = 200, .milliseconds = 1000};
+  constexpr AnnouncedUse kSometimes{.reads = 20, .writes = 20, .milliseconds = 1000};
+  const struct {
+    const char* what;
+    uint64_t picoseconds_per_byte;
+    bool is_sent;
+  } cases[] = {{"not measured", 0, true}, {"10 Gbit/s", 1'250, true}, {"100 Mbit/s", 80'000, false}};
+  Key key = 0;
+  for (const auto& path : cases) {
+    SCOPED_TRACE(path.what);
+    ++key;
+    size_t sent = 0;
+    for (const auto& [worker, use] : {std::pair(kOther, kChanges), std::pair(kWorker, kSometimes)}) {
+      Round round = RoundOf(worker, {{key, use}});
+      round.table = wide;
+      round.picoseconds_per_byte = path.picoseconds_per_byte;
+      replicas_.On(worker, round, now_, parts_.out);
+      sent = 0;
+      for (const auto& [to, reply] : parts_.Sent<RoundReply>()) sent += reply.keys.size();
+    }
+    EXPECT_EQ(sent, path.is_sent ? 1U : 0U);
+  }
+}
+
 TEST_F(RowReplicasTest, ARowIsSentOnceHoweverOftenItIsAnnounced) {
   EXPECT_EQ(Say(kWorker, {{7, kOften}}).rows.size(), 1U);
   EXPECT_THAT(Say(kWorker, {{7, kOftenWithCopy}}).rows, IsEmpty());

@@ -21,7 +21,7 @@ struct SentRound {
   NodeId to;
   uint64_t number = 0;
   bool first = false;
-  uint64_t rounds_per_second = 0;
+  uint64_t rounds_per_second = 0, picoseconds_per_byte = 0;
   std::map<Key, AnnouncedUse> uses;
   std::vector<std::pair<Key, uint64_t>> after;  // with the number of the open push
 };
@@ -189,6 +189,7 @@ class HomeByHandTest : public testing::Test {
     whole.number = piece.number;
     whole.first = whole.first || piece.first;
     whole.rounds_per_second = piece.rounds_per_second;
+    whole.picoseconds_per_byte = piece.picoseconds_per_byte;
     for (size_t i = 0; i < piece.keys.size(); ++i) whole.uses[piece.keys[i]] = piece.uses[i];
     for (const After& after : piece.after) {
       whole.after.emplace_back(piece.keys[after.key_index], after.sequence.value());
