@@ -529,23 +529,23 @@ void Platform::OnEnd(size_t process, bool is_server, int exit_code, const std::s
                [this, uid = pod->uid] { ReportEnd(uid); });
 }
 
-// Asked first, killed after the grace.
+// Asked first, killed after the grace. The node's agent does both by itself, also while its machine is cut off.
 void Platform::End(const std::string& uid, int64_t grace_seconds) {
   world_.After(FromMilliseconds(world_.random().Uniform() * 200), [this, uid] {
     const Pod* pod = Find(uid);
-    if (pod == nullptr || pod->cut_off) return;
-    if (!pod->process || pod->ended) return ConfirmGone(uid);
+    if (pod == nullptr) return;
+    if (!pod->runs()) return ConfirmGone(uid);
     processes_.AskToEnd(*pod);
   });
   world_.After(seconds(grace_seconds) + milliseconds(300), [this, uid] {
     const Pod* pod = Find(uid);
-    if (pod != nullptr && pod->runs() && !pod->cut_off) processes_.Kill(*pod);
+    if (pod != nullptr && pod->runs()) processes_.Kill(*pod);
   });
 }
 
 void Platform::ConfirmGone(const std::string& uid) {
   const Pod* pod = Find(uid);
-  if (pod == nullptr) return;
+  if (pod == nullptr || pod->cut_off) return;  // it says so when its machine is back
   (void)real_.Delete(kube::kPods, {kNamespace, pod->name}, {.uid = uid, .grace_period_seconds = 0});
   Changed(kPods);
 }
