@@ -7,7 +7,7 @@ namespace attune::ps {
 
 std::map<TableId, TableInterests> SurveyInterests(const InterestTable& interests,
                                                   const std::function<std::optional<RowBytes>(TableId)>& bytes_of,
-                                                  const AccessCosts& costs, MonotonicTime now, size_t sample) {
+                                                  const NodeCosts& costs, MonotonicTime now, size_t sample) {
   std::map<TableId, TableInterests> tables;
   std::vector<RowInterest> in_row;
   const size_t stride = interests.Sample(sample, [&](TableKey row, NodeId node) {

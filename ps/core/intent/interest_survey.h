@@ -26,6 +26,6 @@ struct TableInterests {
 // many; each takes a few hundred nanoseconds.
 std::map<TableId, TableInterests> SurveyInterests(const InterestTable& interests,
                                                   const std::function<std::optional<RowBytes>(TableId)>& bytes_of,
-                                                  const AccessCosts& costs, MonotonicTime now, size_t sample = 1024);
+                                                  const NodeCosts& costs, MonotonicTime now, size_t sample = 1024);
 
 }  // namespace attune::ps

@@ -71,17 +71,17 @@ RowCosts CostsOf(const RowInterest& interest, RowUse elsewhere, RowBytes row, co
 }
 
 RowCosts CostsAmong(std::span<const RowInterest> interests, const RowInterest& one, RowBytes row,
-                    const AccessCosts& costs) {
-  return CostsOf(one, Without(RatesOf(interests), one), row, costs);
+                    const NodeCosts& costs) {
+  return CostsOf(one, Without(RatesOf(interests), one), row, costs.Of(one.node));
 }
 
-void DecideRow(std::span<RowInterest> interests, RowBytes row, RowRules rules, const AccessCosts& costs) {
+void DecideRow(std::span<RowInterest> interests, RowBytes row, RowRules rules, const NodeCosts& costs) {
   const auto announced = std::ranges::count_if(interests, [](const RowInterest& i) { return !i.use.empty(); });
   const RowUse all = RatesOf(interests);
   bool is_owned = false;
   for (RowInterest& interest : interests) {
     if (interest.use.empty()) continue;
-    const RowCosts total = CostsOf(interest, Without(all, interest), row, costs);
+    const RowCosts total = CostsOf(interest, Without(all, interest), row, costs.Of(interest.node));
     interest.place = Cheapest(interest, total, rules.may_replicate, rules.may_own && announced == 1);
     is_owned = is_owned || interest.place == RowPlace::kOwned;
   }

@@ -1,8 +1,8 @@
 // How each node should have a row that several nodes have announced: left at its home and asked for there, as a copy
 // of its own (a replica), or moved to it. The home of the row decides, by what the nodes' programs are about to do with
 // it, and by what that costs in processor time on both sides (decision 0070). In the time T for which a node has
-// announced a row, with its own r reads and w writes, R and X of all other nodes, and V and S bytes of values and of
-// optimizer state:
+// announced a row, with its own r reads and w writes, R and X of all other nodes, V and S bytes of values and of
+// optimizer state, and its own k, b and f (access_costs.h):
 //
 //   left         (r + w) remote                                             remote = k + bV
 //   replicated   (flushes(w) + flushes(X)) copy   and copy once             copy = k + b(V + S)
@@ -22,29 +22,12 @@
 #include <cstdint>
 #include <span>
 
+#include "ps/core/intent/access_costs.h"
 #include "ps/core/protocol/ids.h"
 
 namespace attune::ps {
 
 enum class RowPlace : uint8_t { kLeft, kReplicated, kOwned };
-
-struct RowBytes {
-  uint32_t values = 0;
-  uint32_t state = 0;
-};
-
-// k, b and f. Processor time of both ends together.
-struct AccessCosts {
-  double seconds_per_key = 0.4e-6;  // of a remote operation
-  double seconds_per_byte = 1e-9;
-  double flushes_per_second = 100;  // the most; also of refreshes
-  double seconds_per_wait = 0;  // of a program, for a row that it reads sooner after its own push than a fetch takes
-
-  double Remote(RowBytes row) const { return seconds_per_key + seconds_per_byte * row.values; }
-  double Copy(RowBytes row) const {
-    return seconds_per_key + seconds_per_byte * (static_cast<double>(row.values) + row.state);
-  }
-};
 
 // Steps that read a row, and steps that write to it.
 struct RowUse {
@@ -81,10 +64,10 @@ RowCosts CostsOf(const RowInterest& interest, RowUse elsewhere, RowBytes row, co
 
 // The same for one of `interests`, which are all in its row: elsewhere are the others.
 RowCosts CostsAmong(std::span<const RowInterest> interests, const RowInterest& one, RowBytes row,
-                    const AccessCosts& costs);
+                    const NodeCosts& costs);
 
 // Sets the place of each node that has announced the row or has it in some way. At most one owns it; while one does,
 // no node has a replica.
-void DecideRow(std::span<RowInterest> interests, RowBytes row, RowRules rules, const AccessCosts& costs);
+void DecideRow(std::span<RowInterest> interests, RowBytes row, RowRules rules, const NodeCosts& costs);
 
 }  // namespace attune::ps

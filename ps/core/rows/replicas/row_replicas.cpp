@@ -19,6 +19,12 @@ RowBytes BytesOf(const TableOptions& options) {
           .state = static_cast<uint32_t>(StateFloats(options.optimizer, options.dim) * sizeof(float))};
 }
 
+AccessCosts CostsOf(const Round& round) {
+  return {.seconds_per_byte = std::max(PathPrice::kLeast, 1e-12 * static_cast<double>(round.picoseconds_per_byte)),
+          .flushes_per_second = std::max(1.0, static_cast<double>(round.rounds_per_second)),
+          .seconds_per_wait = kSecondsPerWait};
+}
+
 }  // namespace
 
 // --- what changes
@@ -44,6 +50,7 @@ void RowReplicas::TakeBack(TableId table, std::span<const Key> keys) {
 }
 
 void RowReplicas::AdoptMap(const ShardMap& old) {
+  costs_.Retain([&](NodeId node) { return node_.IsMember(node); });
   const MapVersion since = RoutedSince(node_.map());
   if (since > old.version) {
     valid_since_ = since;
@@ -96,9 +103,7 @@ void RowReplicas::Announced(NodeId from, const Round& round, MonotonicTime now) 
   TableStore* const store = tables_.Rows(round.table);
   if (store == nullptr) return;
   const RowBytes bytes = BytesOf(store->spec().options);
-  costs_.seconds_per_wait = kSecondsPerWait;
-  costs_.flushes_per_second = std::max(1.0, static_cast<double>(round.rounds_per_second));
-  costs_.seconds_per_byte = std::max(PathPrice::kLeast, 1e-12 * static_cast<double>(round.picoseconds_per_byte));
+  costs_.Set(from, CostsOf(round));
   const std::vector<bool> contained = Contained(from, round);
   std::vector<Key> absent;
   for (size_t i = 0; i < round.keys.size(); ++i) {

@@ -75,7 +75,7 @@ class RowReplicas {
   const ShardStates& shards_;
   const RowRecords& records_;
   InterestTable interests_{kInterestsMax};
-  AccessCosts costs_;  // by which was decided last
+  NodeCosts costs_;  // as workers say with their rounds
   std::map<NodeId, Holder> holders_;
   MapVersion valid_since_;              // what workers said under older maps is void
   std::vector<RowInterest> collected_;  // scratch

@@ -174,7 +174,7 @@ void DecideByCost(const ManagedJob& job, std::span<const NodeView> nodes, uint32
                          .place = place,
                          .refreshes_since_use = nodes[node].refreshes_since_use});
   }
-  DecideRow(interests, job.row, {}, {.flushes_per_second = 1 / job.slot_seconds});
+  DecideRow(interests, job.row, {}, AccessCosts{.flushes_per_second = 1 / job.slot_seconds});
   SetReplicas({}, row);
   for (const RowInterest& interest : interests) {
     const uint32_t node = interest.node.value() - 1;

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdio>
 #include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -96,6 +97,24 @@ TEST(RowDecision, AChangeMustSaveAFifth) {
   EXPECT_EQ(little[0].place, kLeft);
   DecideRow(enough, kRow, {}, kCosts);
   EXPECT_EQ(enough[0].place, kReplicated);
+}
+
+TEST(RowDecision, EachNodeCountsItsOwnCosts) {
+  constexpr RowUse kUse{.reads = 12, .writes = 30};
+  NodeCosts costs(kCosts);
+  costs.Set(NodeId(2), {.seconds_per_byte = 1e-6, .flushes_per_second = 100});
+  const auto decide = [&](uint32_t first, uint32_t second) {
+    std::vector<RowInterest> interests = {Node(first, kUse, 0.1), Node(second, kUse, 0.1)};
+    DecideRow(interests, kRow, {}, costs);
+    std::map<uint32_t, RowPlace> places;
+    for (const RowInterest& interest : interests) places[interest.node.value()] = interest.place;
+    return places;
+  };
+  EXPECT_EQ(decide(1, 3), (std::map<uint32_t, RowPlace>{{1, kReplicated}, {3, kReplicated}}));
+  EXPECT_EQ(decide(1, 2), (std::map<uint32_t, RowPlace>{{1, kReplicated}, {2, kLeft}}));
+  EXPECT_EQ(decide(2, 1), (std::map<uint32_t, RowPlace>{{1, kReplicated}, {2, kLeft}}));
+  costs.Retain([](NodeId node) { return node != NodeId(2); });
+  EXPECT_EQ(decide(2, 1), (std::map<uint32_t, RowPlace>{{1, kReplicated}, {2, kReplicated}})) << "forgotten";
 }
 
 TEST(RowDecision, CostsAreThoseOfTheFormulas) {

@@ -77,6 +77,30 @@ TEST_F(RowReplicasTest, WhereBytesAreDearARowThatOthersChangeOftenIsLeft) {
   }
 }
 
+// By the price of the other's link it would be taken back.
+TEST_F(RowReplicasTest, AWorkerBehindASlowLinkDoesNotDecideWhatOthersHave) {
+  const TableId wide(2);
+  ASSERT_TRUE(parts_.tables.Install(wide, {.name = "wide", .options = {.dim = 64}}, {}, false).ok());
+  constexpr uint64_t kSlowLink = 80'000;  // 100 Mbit/s
+  std::map<NodeId, size_t> sent;
+  for (int turn = 0; turn < 6; ++turn) {
+    const bool is_slow = turn % 2 == 1;
+    const NodeId from = is_slow ? kOther : kWorker;
+    AnnouncedUse use{.reads = 20, .writes = 20, .milliseconds = 1000};
+    if (is_slow) use = {.writes = 200, .milliseconds = 1000};
+    use.has_copy = sent[from] > 0 ? 1 : 0;
+    Round round = RoundOf(from, {{7, use}});
+    round.table = wide;
+    round.picoseconds_per_byte = is_slow ? kSlowLink : 0;
+    replicas_.On(from, round, now_, parts_.out);
+    for (const auto& [to, reply] : parts_.Sent<RoundReply>()) {
+      sent[to] += reply.keys.size();
+      EXPECT_THAT(reply.left, IsEmpty()) << "turn " << turn;
+    }
+  }
+  EXPECT_THAT(sent, ElementsAre(Pair(kWorker, 1), Pair(kOther, 1)));
+}
+
 TEST_F(RowReplicasTest, ARowIsSentOnceHoweverOftenItIsAnnounced) {
   EXPECT_EQ(Say(kWorker, {{7, kOften}}).rows.size(), 1U);
   EXPECT_THAT(Say(kWorker, {{7, kOftenWithCopy}}).rows, IsEmpty());
