@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #include <filesystem>
-#include <fstream>
 #include <string>
 
 #include "base/os/kernel_text.h"
+#include "tests/scratch.h"
 
 namespace attune::cgroup_test {
 namespace {
@@ -83,18 +83,10 @@ TEST(KernelTextTest, ANumberIsWholeAndAlone) {
 // A file system of control groups made of recorded text.
 class CgroupFilesTest : public testing::Test {
  protected:
-  CgroupFilesTest() {
-    std::string name = testing::TempDir() + "cgroup_test.XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    mount_ = name;
-  }
-  ~CgroupFilesTest() override { std::filesystem::remove_all(mount_); }
-  void Put(const std::string& path, const std::string& text) const {
-    std::filesystem::create_directories((mount_ / path).parent_path());
-    std::ofstream(mount_ / path) << text;
-  }
+  void Put(const std::string& path, const std::string& text) const { scratch_.Write(path, text); }
 
-  std::filesystem::path mount_;
+  const Scratch scratch_;
+  const std::filesystem::path& mount_ = scratch_.path();
 };
 
 TEST_F(CgroupFilesTest, WithoutFilesThereIsNoLimitAndNoUsage) {

@@ -1,7 +1,7 @@
 #include "base/os/file.h"
+#include "tests/scratch.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 
@@ -10,13 +10,8 @@ namespace {
 
 class FileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "file_test.XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
 };
 
 TEST_F(FileTest, WhatIsWrittenIsRead) {

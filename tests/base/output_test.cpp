@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/os/file.h"
+#include "tests/scratch.h"
 
 namespace attune::output_test {
 namespace {
@@ -22,13 +23,6 @@ using ::testing::HasSubstr;
 
 class OutputTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "output_test.XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override { fs::remove_all(directory_); }
-
   std::string At(const std::string& name) const { return (directory_ / name).string(); }
   static Status Write(const std::string& name, std::string_view content) {
     ASSIGN_OR_RETURN(const OutputPlace place, FindOutputPlace(name));
@@ -38,7 +32,9 @@ class OutputTest : public testing::Test {
     struct stat info {};
     return ::stat(name.c_str(), &info) == 0 ? info.st_mode & 07777U : 0;
   }
-  fs::path directory_;
+
+  const Scratch scratch_;
+  const fs::path& directory_ = scratch_.path();
 };
 
 TEST_F(OutputTest, AFileIsReplacedWholeAndKeepsItsMode) {

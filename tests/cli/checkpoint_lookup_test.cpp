@@ -3,13 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <fstream>
 
 #include "base/os/file.h"
 #include "cli/commands/commands.h"
 #include "ps/checkpoint/checkpoint_writer.h"
+#include "tests/scratch.h"
 
 namespace attune::cli::checkpoint_lookup_test {
 namespace {
@@ -19,16 +19,8 @@ using ::testing::HasSubstr;
 
 class CheckpointLookup : public testing::Test {
  protected:
-  CheckpointLookup() : before_(fs::current_path()) {
-    std::string name = testing::TempDir() + "checkpoint_lookup.XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = fs::canonical(name);
-    fs::current_path(root_);
-  }
-  ~CheckpointLookup() override {
-    fs::current_path(before_);
-    fs::remove_all(root_);
-  }
+  CheckpointLookup() : before_(fs::current_path()) { fs::current_path(root_); }
+  ~CheckpointLookup() override { fs::current_path(before_); }
 
   void WriteCheckpoint(const fs::path& directory, bool best = false) {
     fs::create_directories(directory);
@@ -71,7 +63,8 @@ class CheckpointLookup : public testing::Test {
 
   ManualTime time_;
   const fs::path before_;
-  fs::path root_;
+  const Scratch scratch_;
+  const fs::path& root_ = scratch_.path();
 };
 
 TEST_F(CheckpointLookup, FindsItWhereverOneMayPointTo) {

@@ -10,6 +10,7 @@
 #include "cli/commands/commands.h"
 #include "operator/api/manifest/manifest.h"
 #include "tests/cli/golden.h"
+#include "tests/scratch.h"
 
 namespace attune::cli::init_test {
 namespace {
@@ -102,15 +103,9 @@ TEST(Init, WhatIsNoValidManifestIsRefusedWithTheField) {
 
 class InitCommand : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "attune-init-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
-    file_ = (directory_ / "job.yaml").string();
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
-  std::filesystem::path directory_;
-  std::string file_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
+  const std::string file_ = directory_ / "job.yaml";
 };
 
 TEST_F(InitCommand, AFileThatExistsIsWrittenOverOnlyWhenThatIsAskedFor) {

@@ -12,6 +12,7 @@
 #include "cli/runs/run_record.h"
 #include "ps/checkpoint/checkpoint_writer.h"
 #include "ps/checkpoint/part_writer.h"
+#include "tests/scratch.h"
 
 namespace attune::cli::models_test {
 namespace {
@@ -23,9 +24,6 @@ using testing::MatchesRegex;
 class Models : public testing::Test {
  protected:
   Models() : before_(std::filesystem::current_path()) {
-    std::string name = testing::TempDir() + "attune-models.XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
     std::filesystem::current_path(directory_);
     ::setenv("XDG_STATE_HOME", (directory_ / "state").c_str(), 1);  // only the runs of this test
     time_.Advance(std::chrono::hours(1));
@@ -35,7 +33,6 @@ class Models : public testing::Test {
   }
   ~Models() override {
     std::filesystem::current_path(before_);
-    std::filesystem::remove_all(directory_);
     ::unsetenv("XDG_STATE_HOME");
   }
 
@@ -79,7 +76,8 @@ class Models : public testing::Test {
   }
 
   const std::filesystem::path before_;
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
   ManualTime time_;
   std::string output_, errors_;
 };

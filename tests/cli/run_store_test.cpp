@@ -16,6 +16,7 @@
 #include "cli/runs/run_history.h"
 #include "cli/runs/run_state.h"
 #include "operator/local/instance.h"
+#include "tests/scratch.h"
 
 namespace attune::cli::run_store_test {
 namespace {
@@ -30,9 +31,6 @@ constexpr double kStart = 1'800'000'000;
 class RunStore : public testing::Test {
  protected:
   RunStore() : before_(fs::current_path()) {
-    std::string name = testing::TempDir() + "run_store.XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = fs::canonical(name);
     fs::create_directories(root_ / "work");
     fs::current_path(root_ / "work");
     ::setenv("XDG_STATE_HOME", (root_ / "state").c_str(), 1);
@@ -42,7 +40,6 @@ class RunStore : public testing::Test {
   }
   ~RunStore() override {
     fs::current_path(before_);
-    fs::remove_all(root_);
     ::unsetenv("XDG_STATE_HOME");
     ::unsetenv("XDG_RUNTIME_DIR");
   }
@@ -80,7 +77,8 @@ class RunStore : public testing::Test {
   }
 
   const fs::path before_;
-  fs::path root_;
+  const Scratch scratch_;
+  const fs::path& root_ = scratch_.path();
   std::string output_, errors_;
 };
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "attune/v1/telemetry.grpc.pb.h"
+#include "tests/scratch.h"
 #include "tests/sidecar/test_process.h"
 
 namespace attune::sidecar::agent_test {
@@ -109,15 +110,8 @@ std::string HttpGet(uint16_t port, const std::string& path) {
 
 class AgentTest : public testing::Test {
  protected:
-  AgentTest() {
-    std::string pattern = "/tmp/attune_agent_XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-    std::ofstream(directory_ / "token") << "secret-1\n";
-  }
-  ~AgentTest() override {
-    Stop();
-    fs::remove_all(directory_);
-  }
+  AgentTest() { scratch_.Write("token", "secret-1\n"); }
+  ~AgentTest() override { Stop(); }
 
   AgentOptions Options(int operator_port) {
     AgentOptions options;
@@ -172,7 +166,8 @@ class AgentTest : public testing::Test {
   }
 
   SystemTime time_;
-  fs::path directory_;
+  const Scratch scratch_;
+  const fs::path& directory_ = scratch_.path();
   std::unique_ptr<Agent> agent_;
   std::thread thread_;
 };

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "tests/scratch.h"
 #include "tests/sidecar/test_process.h"
 
 namespace attune::sidecar::process_socket_test {
@@ -24,13 +25,6 @@ v1::ProcessMessage Window(uint64_t sequence) {
 
 class ProcessSocketTest : public testing::Test {
  protected:
-  ProcessSocketTest() {
-    std::string pattern = "/tmp/attune_socket_XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-    path_ = directory_ / "sidecar.sock";
-  }
-  ~ProcessSocketTest() override { fs::remove_all(directory_); }
-
   // Waits for the next event, at most five seconds.
   static SocketEvent Next(ProcessSocket& socket, std::vector<SocketEvent>& waiting) {
     for (int round = 0; waiting.empty() && round < 50; ++round) {
@@ -56,7 +50,8 @@ class ProcessSocketTest : public testing::Test {
     });
   }
 
-  fs::path directory_, path_;
+  const Scratch scratch_;
+  const fs::path path_ = scratch_.path() / "sidecar.sock";
   std::vector<SocketEvent> waiting_;
 };
 
@@ -171,8 +166,8 @@ TEST_F(ProcessSocketTest, AStaleFileIsReplacedAndALivingSidecarIsNot) {
 }
 
 TEST_F(ProcessSocketTest, PathsThatCannotBeAreNamed) {
-  EXPECT_EQ(Listen(directory_ / "missing" / "s").status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(Listen(directory_ / std::string(200, 'x')).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Listen(scratch_.path() / "missing" / "s").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(Listen(scratch_.path() / std::string(200, 'x')).status().code(), StatusCode::kInvalidArgument);
   std::ofstream(path_) << "a file";
   EXPECT_EQ(Listen(path_).status().code(), StatusCode::kFailedPrecondition);
   EXPECT_TRUE(fs::exists(path_)) << "another program's file is left alone";

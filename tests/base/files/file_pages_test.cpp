@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sha256.h"
-#include "tests/base/files/scratch.h"
+#include "tests/scratch.h"
 
 namespace attune::file_pages_test {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "tests/base/files/scratch.h"
+#include "tests/scratch.h"
 
 namespace attune::file_tree_test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "base/sha256.h"
 #include "cli/pull/copy_target.h"
-#include "tests/base/files/scratch.h"
+#include "tests/scratch.h"
 
 namespace attune::cli::directory_target_test {
 namespace {

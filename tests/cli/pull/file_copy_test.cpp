@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/files/file_pages.h"
-#include "tests/base/files/scratch.h"
 #include "tests/cli/pull/memory_target.h"
+#include "tests/scratch.h"
 
 namespace attune::cli::file_copy_test {
 namespace {

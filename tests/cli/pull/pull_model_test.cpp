@@ -8,7 +8,7 @@
 #include "cli/pull/pull_text.h"
 #include "cli/runs/run_record.h"
 #include "cli/runs/run_state.h"
-#include "tests/base/files/scratch.h"
+#include "tests/scratch.h"
 
 namespace attune::cli::pull_model_test {
 namespace {

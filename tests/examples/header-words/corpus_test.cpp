@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::header_words::corpus_test {
 namespace {
@@ -18,12 +18,12 @@ class CorpusTest : public testing::Test {
   StatusOr<Corpus> Load(uint32_t headers_min, uint32_t identifiers_min) const {
     return LoadCorpus({.directories = {text_.path()}, .headers_min = headers_min, .identifiers_min = identifiers_min});
   }
-  word2vec::TextDirectory text_;
+  Scratch text_;
 };
 
 TEST_F(CorpusTest, CountsTheIdentifiersOfEachHeader) {
-  text_.Add("b.h", "x y y // z\n\"w\"");
-  text_.Add("a.h", "y; z; z; z;");
+  text_.Write("b.h", "x y y // z\n\"w\"");
+  text_.Write("a.h", "y; z; z; z;");
   const auto corpus = Load(1, 1);
   ASSERT_TRUE(corpus.ok()) << corpus.status();
   EXPECT_THAT(corpus->headers, ElementsAre((text_.path() / "a.h").string(), (text_.path() / "b.h").string()));
@@ -38,9 +38,9 @@ TEST_F(CorpusTest, CountsTheIdentifiersOfEachHeader) {
 }
 
 TEST_F(CorpusTest, LeavesOutRareNamesAndWhatHasFewOfTheOthers) {
-  text_.Add("one.h", "shared1 shared2 own1");
-  text_.Add("two.h", "shared1 shared2 own2 own3");
-  text_.Add("three.h", "shared1 own4 own5 own6");
+  text_.Write("one.h", "shared1 shared2 own1");
+  text_.Write("two.h", "shared1 shared2 own2 own3");
+  text_.Write("three.h", "shared1 own4 own5 own6");
   const auto corpus = Load(2, 2);
   ASSERT_TRUE(corpus.ok()) << corpus.status();
   EXPECT_THAT(corpus->identifiers, ElementsAre("shared1", "shared2"));
@@ -50,7 +50,7 @@ TEST_F(CorpusTest, LeavesOutRareNamesAndWhatHasFewOfTheOthers) {
 }
 
 TEST_F(CorpusTest, SaysWhatToDoWhereThereIsTooLittle) {
-  text_.Add("one.h", "a b c");
+  text_.Write("one.h", "a b c");
   const auto corpus = Load(2, 1);
   EXPECT_EQ(corpus.status().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(Message(corpus.status())), HasSubstr("--min-headers"));

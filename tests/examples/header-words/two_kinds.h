@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::header_words {
 
@@ -38,10 +38,10 @@ class TwoKinds {
       if (!random.Chance(0.75)) continue;
       for (uint64_t times = 1 + random.Below(3); times > 0; --times) text += name + ";\n";
     }
-    directory_.Add(kind + "/h" + std::to_string(header) + ".h", text);
+    directory_.Write(kind + "/h" + std::to_string(header) + ".h", text);
   }
 
-  const word2vec::TextDirectory directory_;
+  const Scratch directory_;
 };
 
 }  // namespace attune::header_words

@@ -8,6 +8,7 @@
 #include "base/os/file.h"
 #include "tests/examples/header-words/two_kinds.h"
 #include "tests/examples/local_session.h"
+#include "tests/scratch.h"
 
 namespace attune::header_words::worker_test {
 namespace {
@@ -26,7 +27,7 @@ class HeaderWordsWorker : public testing::Test {
     flags_.shown = {"string/h1.h"};
   }
   const TwoKinds text_;
-  const word2vec::TextDirectory model_;
+  const Scratch model_;
   Flags flags_;
 };
 

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::next_character::text_test {
 namespace {
@@ -23,9 +23,9 @@ TEST(Symbols, StandForCharactersOneToOne) {
 }
 
 TEST(Text, IsAllFilesInTheOrderOfTheirPaths) {
-  const word2vec::TextDirectory directory;
-  directory.Add("b.h", std::string(kTextMin, 'b'));
-  directory.Add("a.h", "a");
+  const Scratch directory;
+  directory.Write("b.h", std::string(kTextMin, 'b'));
+  directory.Write("a.h", "a");
   const auto text = LoadText({directory.path()});
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(text->symbols.size(), kTextMin + 1);
@@ -33,8 +33,8 @@ TEST(Text, IsAllFilesInTheOrderOfTheirPaths) {
 }
 
 TEST(Text, TooLittleIsSaidWithTheNumbers) {
-  const word2vec::TextDirectory directory;
-  directory.Add("a.h", "short");
+  const Scratch directory;
+  directory.Write("a.h", "short");
   EXPECT_THAT(std::string(Message(LoadText({directory.path()}).status())), testing::HasSubstr("5 characters"));
 }
 

@@ -8,7 +8,7 @@
 
 #include "base/random.h"
 #include "tests/examples/local_session.h"
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::next_character::worker_test {
 namespace {
@@ -25,7 +25,7 @@ class NextCharacterWorker : public testing::Test {
     Random random(1);
     std::string text;
     while (text.size() < 2 * kTextMin) text += random.Chance(0.5) ? "a 1\n" : "b 2\n";
-    text_.Add("text", text);
+    text_.Write("text", text);
     flags_.text = {text_.path()};
     flags_.network = {.context = 6, .embedding = 4, .hidden1 = 24, .hidden2 = 16};
     flags_.batch = 128;
@@ -33,7 +33,7 @@ class NextCharacterWorker : public testing::Test {
     flags_.rate = 0.01F;
     flags_.judged_characters = 1000;
   }
-  word2vec::TextDirectory text_, model_;
+  Scratch text_, model_;
   Flags flags_;
 };
 

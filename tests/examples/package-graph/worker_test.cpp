@@ -11,7 +11,7 @@
 #include "base/os/file.h"
 #include "tests/examples/local_session.h"
 #include "tests/examples/package-graph/small_lists.h"
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::package_graph::worker_test {
 namespace {
@@ -24,13 +24,13 @@ class PackageGraphWorker : public testing::Test {
     ps::World() = {};
     ps::World().model_directory = model_.path();
     ps::World().epochs = 30;
-    lists_.Add("small_Packages", SmallList());
+    lists_.Write("small_Packages", SmallList());
     flags_.graph = {.lists = {lists_.path()}, .links_min = 2, .held_out_percent = 10};
     flags_.batch = {.links = 64, .negatives = 32};
     flags_.dim = 16;
     flags_.packages = {"program3"};
   }
-  word2vec::TextDirectory lists_, model_;
+  Scratch lists_, model_;
   Flags flags_;
 };
 
@@ -70,7 +70,7 @@ TEST_F(PackageGraphWorker, LearnsWithEveryWayToDrawNegatives) {
 
 TEST_F(PackageGraphWorker, ATraceHasALineForEveryStep) {
   ps::World().epochs = 2;
-  const word2vec::TextDirectory trace;
+  const Scratch trace;
   flags_.trace = trace.path();
   ASSERT_TRUE(RunWorker(flags_).ok());
   const auto file = *std::filesystem::directory_iterator(trace.path());

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::word2vec::corpus_test {
 namespace {
@@ -23,9 +23,9 @@ std::string Spelled(const Corpus& corpus) {
 }
 
 TEST(Corpus, ReadsFilesInTheOrderOfTheirPathsAndLeavesRareWordsOut) {
-  const TextDirectory text;
-  text.Add("b.h", "two two one");
-  text.Add("a/z.h", "one one rare");
+  const Scratch text;
+  text.Write("b.h", "two two one");
+  text.Write("a/z.h", "one one rare");
   const auto corpus = LoadCorpus({.directories = {text.path()}, .count_min = 2});
   ASSERT_TRUE(corpus.ok()) << corpus.status();
   EXPECT_EQ(Spelled(*corpus), "one one two two one ");
@@ -34,10 +34,10 @@ TEST(Corpus, ReadsFilesInTheOrderOfTheirPathsAndLeavesRareWordsOut) {
 }
 
 TEST(Corpus, SeveralDirectoriesAreOneText) {
-  const TextDirectory text;
-  for (int i = 100; i < 200; ++i) text.Add("b/" + std::to_string(i), "w" + std::to_string(i) + " ");
-  text.Add("a/first.h", "absent");
-  text.Add("c/last.h", "last");
+  const Scratch text;
+  for (int i = 100; i < 200; ++i) text.Write("b/" + std::to_string(i), "w" + std::to_string(i) + " ");
+  text.Write("a/first.h", "absent");
+  text.Write("c/last.h", "last");
   std::string want;
   for (int i = 100; i < 200; ++i) want += "w" + std::to_string(i) + " ";
   const auto corpus =
@@ -47,9 +47,9 @@ TEST(Corpus, SeveralDirectoriesAreOneText) {
 }
 
 TEST(Corpus, BinaryAndLinkedFilesAreLeftOut) {
-  const TextDirectory text;
-  text.Add("a.h", "one one two two");
-  text.Add("b.so", std::string("three\0three", 11));
+  const Scratch text;
+  text.Write("a.h", "one one two two");
+  text.Write("b.so", std::string("three\0three", 11));
   std::filesystem::create_symlink(text.path() / "a.h", text.path() / "link.h");
   const auto corpus = LoadCorpus({.directories = {text.path()}, .count_min = 1});
   ASSERT_TRUE(corpus.ok()) << corpus.status();
@@ -57,7 +57,7 @@ TEST(Corpus, BinaryAndLinkedFilesAreLeftOut) {
 }
 
 TEST(Corpus, MissingEmptyAndThinTextIsExplained) {
-  const TextDirectory text;
+  const Scratch text;
   const auto expect_error = [](const CorpusOptions& options, StatusCode want_code, const char* want_text) {
     const Status status = LoadCorpus(options).status();
     EXPECT_EQ(status.code(), want_code) << status;
@@ -67,15 +67,15 @@ TEST(Corpus, MissingEmptyAndThinTextIsExplained) {
   };
   expect_error({.directories = {text.path(), text.path() / "absent"}}, StatusCode::kNotFound, "cannot read");
   expect_error({.directories = {text.path()}}, StatusCode::kInvalidArgument, "no text: 0 files");
-  text.Add("a.h", "one two three");
+  text.Write("a.h", "one two three");
   expect_error({.directories = {text.path()}, .count_min = 2}, StatusCode::kInvalidArgument, "--min-count");
   expect_error({.directories = {text.path() / "a.h"}}, StatusCode::kNotFound, "cannot read");
 }
 
 // It was "no vocabulary: 0 files".
 TEST(CorpusDeathTest, ADirectoryThatMayNotBeReadIsSaid) {
-  const TextDirectory text;
-  text.Add("a.h", "one two three");
+  const Scratch text;
+  text.Write("a.h", "one two three");
   std::filesystem::permissions(text.path(), std::filesystem::perms::none);
   const auto read_without_the_right = [&] {
     constexpr uid_t kNobody = 65534;

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "base/os/file.h"
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::word2vec::evaluation_test {
 namespace {
@@ -23,13 +23,13 @@ TEST(Neighbors, AreOrderedByCosineAndLeaveRareWordsOut) {
 }
 
 TEST(WriteVectors, UsesTheTextFormat) {
-  const TextDirectory directory;
+  const Scratch directory;
   ASSERT_TRUE(WriteVectors(directory.path() / "v.txt", kModel, kVocabulary).ok());
   EXPECT_EQ(*ReadFile(directory.path() / "v.txt"), "5 2\neast 1 0\nalso_east 5 0.5\nnorth 0 2\nwest -1 0\nrare 1 0\n");
 }
 
 TEST(WriteVectors, SaysWhereItCannotWrite) {
-  const TextDirectory directory;
+  const Scratch directory;
   const Status status = WriteVectors(directory.path() / "absent" / "v.txt", kModel, kVocabulary);
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(std::string(Message(status)), HasSubstr("absent"));

@@ -9,7 +9,7 @@
 #include "base/os/file.h"
 #include "base/random.h"
 #include "tests/examples/local_session.h"
-#include "tests/examples/word2vec/text_directory.h"
+#include "tests/scratch.h"
 
 namespace attune::word2vec::worker_test {
 namespace {
@@ -28,7 +28,7 @@ class WorkerTest : public testing::Test {
       const char topic = random.Chance(0.5) ? 'a' : 'b';
       for (int i = 0; i < 12; ++i) text += topic + std::to_string(random.Below(20)) + " ";
     }
-    text_.Add("text", text);
+    text_.Write("text", text);
     flags_.corpus.directories = {text_.path()};
     flags_.batch.subsample = 1;
     flags_.dim = 16;
@@ -36,7 +36,7 @@ class WorkerTest : public testing::Test {
     flags_.neighbors = {"a3", "b7"};
     ps::World().epochs = 3;
   }
-  TextDirectory text_, model_;
+  Scratch text_, model_;
   Flags flags_;
 };
 

@@ -1,7 +1,6 @@
 #include "tests/local/bad_day/place.h"
 
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/mount.h>
 
 #include <cctype>
@@ -16,23 +15,16 @@ std::string ContentOf(const fs::path& file) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-Place::Place() {
-  std::string pattern = (fs::temp_directory_path() / "attune-bad-XXXXXX").string();
-  path_ = mkdtemp(pattern.data());
-}
-
 Place::~Place() {
-  if (mounted_) umount2((path_ / "full").c_str(), MNT_DETACH);
-  std::error_code error;
-  fs::remove_all(path_, error);
+  if (mounted_) umount2((path() / "full").c_str(), MNT_DETACH);
 }
 
 std::map<std::string, std::string> Place::Environment() const {
-  return {{"XDG_RUNTIME_DIR", path_}, {"HOME", path_}, {"XDG_STATE_HOME", path_ / "state"}, {"KUBECONFIG", ""}};
+  return {{"XDG_RUNTIME_DIR", path()}, {"HOME", path()}, {"XDG_STATE_HOME", path() / "state"}, {"KUBECONFIG", ""}};
 }
 
 bool Place::MakeFullDisk() {
-  const fs::path full = path_ / "full";
+  const fs::path full = path() / "full";
   fs::create_directory(full);
   mounted_ = mount("tmpfs", full.c_str(), "tmpfs", 0, "size=64k") == 0;
   if (!mounted_) return false;
@@ -44,9 +36,8 @@ bool Place::MakeFullDisk() {
 }
 
 void Place::Write(const GivenFile& file) const {
-  fs::create_directories((path_ / file.path).parent_path());
-  std::ofstream(path_ / file.path, std::ios::binary) << file.content;
-  if (file.executable) fs::permissions(path_ / file.path, fs::perms::owner_all);
+  scratch_.Write(file.path, file.content);
+  if (file.executable) fs::permissions(path() / file.path, fs::perms::owner_all);
 }
 
 std::vector<std::string> Place::Processes() const {
@@ -55,7 +46,7 @@ std::vector<std::string> Place::Processes() const {
   for (const auto& entry : fs::directory_iterator("/proc", error)) {
     const std::string name = entry.path().filename();
     if (std::isdigit(static_cast<unsigned char>(name.front())) == 0) continue;
-    if (ContentOf(entry.path() / "environ").find("HOME=" + path_.string() + '\0') == std::string::npos) continue;
+    if (ContentOf(entry.path() / "environ").find("HOME=" + path().string() + '\0') == std::string::npos) continue;
     found.push_back(name + " " + ContentOf(entry.path() / "comm"));
   }
   return found;

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/scratch.h"
+
 namespace attune {
 
 struct GivenFile {
@@ -18,12 +20,12 @@ std::string ContentOf(const std::filesystem::path& file);
 
 class Place {
  public:
-  Place();
+  Place() = default;
   ~Place();
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
 
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return scratch_.path(); }
   // Nothing of the user's own is read or written.
   std::map<std::string, std::string> Environment() const;
   // "full": a file system without space. False without the right to mount one.
@@ -34,7 +36,7 @@ class Place {
   void KillEverything() const;
 
  private:
-  std::filesystem::path path_;
+  const Scratch scratch_;
   bool mounted_ = false;
 };
 

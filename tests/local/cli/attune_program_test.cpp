@@ -17,6 +17,7 @@
 
 #include "base/os/file.h"
 #include "tests/local/cli/program.h"
+#include "tests/scratch.h"
 
 namespace attune::attune_program_test {
 namespace {
@@ -29,14 +30,11 @@ using ::testing::Not;
 class AttuneProgram : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "attune-cli-XXXXXX").string();
-    directory_ = mkdtemp(pattern.data());
     environment_ = {{"XDG_RUNTIME_DIR", directory_.string()},
                     {"HOME", directory_.string()},
                     {"KUBECONFIG", ""},
                     {"XDG_STATE_HOME", directory_.string()}};
   }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   Outcome Attune(const std::vector<std::string>& arguments) {
     return Program(arguments, directory_, environment_).AwaitEnd();
@@ -76,7 +74,8 @@ class AttuneProgram : public ::testing::Test {
     return count;
   }
 
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
   std::map<std::string, std::string> environment_;
 };
 

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <signal.h>
-#include <stdlib.h>
 
 #include <cerrno>
 #include <cmath>
@@ -23,22 +22,18 @@ std::string EnvironmentOf(const std::filesystem::path& process) {
 }  // namespace
 
 void JobRun::SetUp() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "attune-test-XXXXXX").string();
-  ASSERT_NE(mkdtemp(pattern.data()), nullptr) << "cannot make " << pattern << ": " << std::strerror(errno);
-  directory_ = pattern;
-  environment_ = {{"XDG_RUNTIME_DIR", pattern},
-                  {"HOME", pattern},
+  const std::string root = directory_.string();
+  environment_ = {{"XDG_RUNTIME_DIR", root},
+                  {"HOME", root},
                   {"KUBECONFIG", ""},
-                  {"XDG_STATE_HOME", pattern + "/state"},
-                  {"TMPDIR", pattern + "/tmp"}};
+                  {"XDG_STATE_HOME", root + "/state"},
+                  {"TMPDIR", root + "/tmp"}};
   std::filesystem::create_directory(directory_ / "tmp");
 }
 
 void JobRun::TearDown() {
-  if (directory_.empty()) return;  // set-up failed, and no process can be found by it
   run_.reset();
   KillEverything();
-  std::filesystem::remove_all(directory_);
 }
 
 void JobRun::StartRun(const std::string& job, const std::string& manifest, const std::vector<std::string>& words) {

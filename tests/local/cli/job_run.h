@@ -13,6 +13,7 @@
 
 #include "operator/kube/object.h"
 #include "tests/local/cli/program.h"
+#include "tests/scratch.h"
 
 namespace attune {
 
@@ -48,7 +49,8 @@ class JobRun : public testing::Test {
   pid_t ProcessOf(const std::string& pod, const std::string& program) const;
   void KillEverything() const;
 
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
   std::unique_ptr<Program> run_;
 
  private:

@@ -10,6 +10,7 @@
 #include "operator/local/platform.h"
 #include "tests/local/platform/support.h"
 #include "tests/operator/local/objects.h"
+#include "tests/scratch.h"
 
 namespace attune::local {
 
@@ -52,7 +53,7 @@ class PlatformTest : public ::testing::Test {
   }
 
   const SystemTime time;
-  testing::TemporaryDirectory directory;
+  Scratch directory;
   std::unique_ptr<Platform> platform;
 };
 

@@ -9,6 +9,7 @@
 
 #include "operator/local/instance.h"
 #include "tests/local/platform/platform_rig.h"
+#include "tests/scratch.h"
 
 namespace attune::local::platform_test {
 namespace {
@@ -197,7 +198,7 @@ TEST_F(PlatformTest, TheEndOfThePlatformEndsItsProcesses) {
 }
 
 TEST(PlatformKilledTest, NothingIsLeftWhenTheWholePlatformIsKilled) {
-  const testing::TemporaryDirectory directory;
+  const Scratch directory;
   setenv("LANG", ("kill-test-" + std::to_string(getpid())).c_str(),
          1);  // passed on to containers: marks them for this test
   const std::string marker = std::string("LANG=") + getenv("LANG");
@@ -220,7 +221,7 @@ TEST(PlatformKilledTest, NothingIsLeftWhenTheWholePlatformIsKilled) {
 }
 
 TEST(InstanceTest, LivingInstancesAreFoundAndStaleFilesRemoved) {
-  const testing::TemporaryDirectory directory;
+  const Scratch directory;
   setenv("XDG_RUNTIME_DIR", directory.path().c_str(), 1);
   Instance instance{.process_id = getpid(),
                     .url = "http://127.0.0.1:1",

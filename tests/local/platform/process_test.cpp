@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/local/platform/support.h"
+#include "tests/scratch.h"
 
 namespace attune::local::process_test {
 namespace {
@@ -44,7 +45,7 @@ class ProcessTest : public ::testing::Test {
     return Eventually([&] { return Contents(log).find("ready") != std::string::npos && Left().size() >= 4; });
   }
 
-  testing::TemporaryDirectory directory;
+  Scratch directory;
   std::filesystem::path log = directory.path() / "0.log";
   std::string id =
       "test-" + std::to_string(getpid()) + "-" + ::testing::UnitTest::GetInstance()->current_test_info()->name();
@@ -134,7 +135,7 @@ TEST_F(ProcessTest, AProgramThatCannotStartSaysWhy) {
 }
 
 TEST(FindProgramTest, LooksForNamesInDirectoriesThenOnThePathAndSaysWhere) {
-  const testing::TemporaryDirectory directory;
+  const Scratch directory;
   const std::filesystem::path program = directory.path() / "tool";
   std::ofstream(program) << "#!/bin/sh\n";
   EXPECT_EQ(FindProgram("tool", {directory.path()}, "", "/").status().code(), StatusCode::kPermissionDenied);
@@ -147,7 +148,7 @@ TEST(FindProgramTest, LooksForNamesInDirectoriesThenOnThePathAndSaysWhere) {
 
 // Another program of the same last name is another program.
 TEST(FindProgramTest, TakesPathsAsTheyAre) {
-  const testing::TemporaryDirectory directory;
+  const Scratch directory;
   const std::filesystem::path program = directory.path() / "bin" / "tool";
   std::filesystem::create_directory(program.parent_path());
   std::ofstream(program) << "#!/bin/sh\n";

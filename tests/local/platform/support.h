@@ -2,7 +2,6 @@
 #pragma once
 
 #include <poll.h>
-#include <stdlib.h>
 
 #include <chrono>
 #include <filesystem>
@@ -22,22 +21,6 @@ inline bool Eventually(const std::function<bool()>& condition) {
   }
   return condition();
 }
-
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "attune-test-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TemporaryDirectory() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Living processes (zombies left out) that carry `marker` in their environment.
 inline std::vector<int> ProcessesWith(const std::string& marker) {

@@ -12,6 +12,7 @@
 
 #include "attune/ps/session.h"
 #include "ps/runtime/server/server_runtime.h"
+#include "tests/scratch.h"
 
 namespace attune::ps {
 
@@ -19,15 +20,7 @@ inline constexpr char kJobUid[] = "uid-of-the-test";
 
 class SessionTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "session_test.XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
-  }
-  void TearDown() override {
-    servers_.clear();
-    std::filesystem::remove_all(directory_);
-  }
+  void TearDown() override { servers_.clear(); }
 
   void StartServers(uint32_t count, JobGoal goal = {}, const std::string& load = "", uint32_t backups = 0) {
     servers_.clear();
@@ -65,7 +58,8 @@ class SessionTest : public testing::Test {
   }
 
   SystemTime time_;
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
   std::vector<std::unique_ptr<ServerRuntime>> servers_;
 };
 

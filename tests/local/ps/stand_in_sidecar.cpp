@@ -1,7 +1,6 @@
 #include "tests/local/ps/stand_in_sidecar.h"
 
 #include <poll.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -26,9 +25,6 @@ bool AwaitInput(int descriptor, Deadline deadline) {
 }  // namespace
 
 StandInSidecar::StandInSidecar() {
-  std::string name = (std::filesystem::temp_directory_path() / "attune-sidecar-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  directory_ = name;
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::strncpy(address.sun_path, path().c_str(), sizeof address.sun_path - 1);
@@ -42,7 +38,6 @@ StandInSidecar::StandInSidecar() {
 StandInSidecar::~StandInSidecar() {
   if (process_ >= 0) ::close(process_);
   ::close(listener_);
-  std::filesystem::remove_all(directory_);
 }
 
 bool StandInSidecar::Read(char* to, size_t size, Deadline deadline) const {

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "tests/scratch.h"
+
 namespace attune {
 
 namespace v1 {
@@ -27,7 +29,8 @@ class StandInSidecar {
  private:
   bool Read(char* to, size_t size, std::chrono::steady_clock::time_point deadline) const;
 
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
   int listener_ = -1, process_ = -1;
 };
 

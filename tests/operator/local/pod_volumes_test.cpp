@@ -1,12 +1,12 @@
 #include "operator/local/nodes/pod_volumes.h"
 
 #include <gmock/gmock.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/os/file.h"
 #include "operator/local/containers/private_directory.h"
 #include "tests/operator/local/objects.h"
+#include "tests/scratch.h"
 
 namespace attune::local::pod_volumes_test {
 namespace {
@@ -20,14 +20,10 @@ const kube::ResourceType kSecrets{"", "v1", "secrets", "Secret"};
 class PodVolumesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "attune-volumes-XXXXXX").string();
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
     Json pod = MakePod("a");
     pod["spec"]["volumes"] = Json::array({{{"name", "tls"}, {"secret", {{"secretName", "a-tls"}}}}});
     pod_ = api_.Create(kube::kPods, pod).value();
   }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   StatusOr<PodVolumes> Make() {
     return PodVolumes::Make(pod_, directory_ / "volumes", directory_ / "claims", api_, time_.WallNow());
@@ -42,7 +38,8 @@ class PodVolumesTest : public ::testing::Test {
 
   ManualTime time_;
   MemoryApi api_{time_, {.own_thread = false}};
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
   Json pod_;
 };
 

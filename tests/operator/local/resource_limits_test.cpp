@@ -7,6 +7,7 @@
 #include <string>
 
 #include "tests/local/platform/support.h"
+#include "tests/scratch.h"
 
 namespace attune::local::resource_limits_test {
 namespace {
@@ -24,7 +25,7 @@ class ContainerLimitsTest : public ::testing::Test {
     std::getline(in, text);
     return text;
   }
-  testing::TemporaryDirectory directory_;
+  Scratch directory_;
   const ControlGroups groups_{.root = directory_.path() / "cgroup", .own = directory_.path() / "self"};
   const std::string name_ = "attune-" + std::to_string(getpid()) + "-c1";
   static Json Limits(const Json& limits) { return {{"limits", limits}}; }

@@ -1,8 +1,8 @@
 #include "operator/local/containers/temporary_directory.h"
+#include "tests/scratch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,12 +16,6 @@ using ::testing::IsEmpty;
 
 class TemporaryDirectoryTest : public ::testing::Test {
  protected:
-  TemporaryDirectoryTest() {
-    std::string name = ::testing::TempDir() + "temporary.XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    root_ = name;
-  }
-  ~TemporaryDirectoryTest() override { fs::remove_all(root_); }
   std::vector<fs::path> Entries() const {
     std::vector<fs::path> entries;
     for (const auto& entry : fs::directory_iterator(root_)) entries.push_back(entry.path());
@@ -38,7 +32,8 @@ class TemporaryDirectoryTest : public ::testing::Test {
     int state = 0;
     ASSERT_EQ(waitpid(child, &state, 0), child);
   }
-  fs::path root_;
+  const Scratch scratch_;
+  const fs::path& root_ = scratch_.path();
 };
 
 TEST_F(TemporaryDirectoryTest, GoesWithItsOwner) {

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "tests/ps/checkpoint/simulated_files.h"
 #include "tests/ps/checkpoint/test_tables.h"
+#include "tests/scratch.h"
 
 namespace attune::ps::checkpoint_directory_test {
 namespace {
@@ -51,7 +52,7 @@ class CheckpointDirectoryTest : public testing::Test {
 
   FileSystem& files_ = RealFileSystem();
   SystemTime time_;
-  TemporaryDirectory directory_;
+  Scratch directory_;
   CheckpointWriter writer_{files_, time_, {.job_uid = "job-1", .protocol_version = 1}};
   TestSource a_{kSpec}, b_{kSpec};
 };

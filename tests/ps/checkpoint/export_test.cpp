@@ -14,6 +14,7 @@
 
 #include "base/os/file.h"
 #include "tests/ps/checkpoint/test_tables.h"
+#include "tests/scratch.h"
 
 namespace attune::ps::export_test {
 namespace {
@@ -143,7 +144,7 @@ class ExportTest : public testing::Test {
                    .progress = progress_});
   }
 
-  TemporaryDirectory directory_;
+  Scratch directory_;
   std::filesystem::path output_;
   std::map<std::string, Vectors> want_;
   std::function<bool(uint64_t, uint64_t)> progress_;

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "tests/ps/checkpoint/test_tables.h"
+#include "tests/scratch.h"
 
 namespace attune::ps::saved_table_test {
 namespace {
@@ -65,7 +66,7 @@ Status Save(const std::filesystem::path& directory, const std::vector<std::uniqu
 TEST(SavedTableTest, LoadsIntoAnyNumberOfServers) {
   constexpr uint64_t kRows = 5000;
   for (const uint32_t writers : {1U, 3U}) {
-    TemporaryDirectory directory;
+    Scratch directory;
     const auto stores = TrainedStores(writers, kRows);
     ASSERT_TRUE(Save(directory.path() / "new" / "model", stores).ok());
     TestRows want;
@@ -93,7 +94,7 @@ TEST(SavedTableTest, NarrowValuesAreKeptAsTheyAreInHalfTheRoom) {
   for (const ValueType type : {ValueType::kFloat16, ValueType::kBfloat16}) {
     TableSpec spec = kSpec;
     spec.options.value_type = type;
-    TemporaryDirectory directory;
+    Scratch directory;
     const auto stores = TrainedStores(1, 3000, spec);
     ASSERT_TRUE(Save(directory.path(), stores).ok());
     const auto opened = OpenCheckpoint(RealFileSystem(), directory.path());
@@ -113,7 +114,7 @@ TEST(SavedTableTest, NarrowValuesAreKeptAsTheyAreInHalfTheRoom) {
 }
 
 TEST(SavedTableTest, AnotherTableIsRefusedAndTheOnesThereAreNamed) {
-  TemporaryDirectory directory;
+  Scratch directory;
   ASSERT_TRUE(Save(directory.path(), TrainedStores(1, 10)).ok());
   const auto opened = OpenCheckpoint(RealFileSystem(), directory.path());
   const Status missing = SavedTable::Open(RealFileSystem(), *opened, "bias").status();
@@ -129,7 +130,7 @@ TEST(SavedTableTest, AnotherTableIsRefusedAndTheOnesThereAreNamed) {
 }
 
 TEST(SavedTableTest, TheRowLimitHoldsForLoadedRowsToo) {
-  TemporaryDirectory directory;
+  Scratch directory;
   ASSERT_TRUE(Save(directory.path(), TrainedStores(1, 10)).ok());
   const auto opened = OpenCheckpoint(RealFileSystem(), directory.path());
   TableSpec small = kSpec;

@@ -1,18 +1,10 @@
 #include "tests/ps/checkpoint/test_tables.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "base/random.h"
 
 namespace attune::ps {
-
-TemporaryDirectory::TemporaryDirectory() {
-  std::string name = testing::TempDir() + "attune-checkpoint.XXXXXX";
-  EXPECT_NE(::mkdtemp(name.data()), nullptr);
-  path_ = name;
-}
-TemporaryDirectory::~TemporaryDirectory() { std::filesystem::remove_all(path_); }
 
 TestRows RowsOf(const TableStore& store) {
   TestRows rows;

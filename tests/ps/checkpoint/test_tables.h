@@ -1,8 +1,7 @@
-// Tables, rows and directories for the tests of checkpoints.
+// Tables and rows for the tests of checkpoints.
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,19 +14,6 @@
 #include "tests/ps/store/test_seed.h"
 
 namespace attune::ps {
-
-// Removed with its content at the end.
-class TemporaryDirectory {
- public:
-  TemporaryDirectory();
-  ~TemporaryDirectory();
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // A row, comparable.
 struct TestRow {

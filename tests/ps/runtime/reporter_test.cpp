@@ -13,6 +13,7 @@
 
 #include "attune/v1/telemetry.pb.h"
 #include "proto/contract.h"
+#include "tests/scratch.h"
 
 namespace attune::ps::reporter_test {
 namespace {
@@ -88,14 +89,6 @@ class FakeSidecar {
 
 class ReporterTest : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = testing::TempDir() + "reporter.XXXXXX";
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    directory_ = name;
-    path_ = name + "/s";
-  }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
-
   std::unique_ptr<Reporter> Start(Duration every = milliseconds(20)) {
     const ReporterOptions options{
         .socket_path = path_, .job_uid = "uid", .role = "worker", .index = 3, .window = every};
@@ -118,8 +111,8 @@ class ReporterTest : public testing::Test {
   }
 
   SystemTime time_;
-  std::filesystem::path directory_;
-  std::string path_;
+  const Scratch scratch_;
+  std::string path_ = scratch_.path() / "s";
   std::atomic<uint64_t> windows_ = 0;
   std::string drain_reason_;
   std::function<Status(uint32_t)> threads_;

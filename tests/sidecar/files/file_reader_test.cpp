@@ -5,7 +5,7 @@
 
 #include "base/files/file_pages.h"
 #include "base/sha256.h"
-#include "tests/base/files/scratch.h"
+#include "tests/scratch.h"
 
 namespace attune::sidecar::file_reader_test {
 namespace {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/os/file.h"
+#include "tests/scratch.h"
 
 namespace attune::controller::history_file_test {
 namespace {
@@ -20,14 +21,10 @@ tuner::HistoryEntry Entry(const std::string& job, const std::string& signature =
 
 class HistoryFileTest : public ::testing::Test {
  protected:
-  HistoryFileTest() {
-    std::string pattern = ::testing::TempDir() + "history-XXXXXX";
-    directory_ = mkdtemp(pattern.data());
-  }
-  ~HistoryFileTest() override { std::filesystem::remove_all(directory_); }
   std::filesystem::path path() const { return directory_ / "tuner-history.json"; }
 
-  std::filesystem::path directory_;
+  const Scratch scratch_;
+  const std::filesystem::path& directory_ = scratch_.path();
 };
 
 TEST_F(HistoryFileTest, WhatOneOperatorLearnedTheNextOneFinds) {
