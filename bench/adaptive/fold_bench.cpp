@@ -3,7 +3,6 @@
 // home. `refresh`: a fresh row comes to a copy with open pushes. The last column: single pushes that cost as much as to
 // take and to apply one fold, so that of more pushes the fold is cheaper, apart from what a message costs.
 //   adaptive_fold_bench [--repetitions N]
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "bench/cpu_seconds.h"
 #include "ps/store/fold.h"
 #include "ps/store/formulas/table_options.h"
 
@@ -22,12 +22,6 @@ namespace {
 
 constexpr uint32_t kDim = 64;
 constexpr size_t kRows = 100'000;
-
-double CpuSeconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 // Copies of all rows, the folds taken of them, and the rows at home.
 class Copies {
@@ -71,9 +65,9 @@ class Copies {
   }
   template <typename Act>
   double Rate(Act&& act) {
-    const double start = CpuSeconds();
+    const double start = ThreadCpuSeconds();
     for (const size_t i : order_) act(i);
-    return kRows / (CpuSeconds() - start);
+    return kRows / (ThreadCpuSeconds() - start);
   }
 
   TableOptions options_;

@@ -3,7 +3,6 @@
 // together, paid as in tests/ps/core/intent/managed_row.h. Then what deciding itself takes at the home
 // (ps/core/intent/interest_table.h).
 //   adaptive_policy_bench [--seed N] [--slots N] [--look-ahead N]
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "bench/cpu_seconds.h"
 #include "ps/core/intent/interest_table.h"
 #include "ps/core/intent/row_decision.h"
 #include "ps/core/protocol/limits.h"
@@ -34,12 +34,6 @@ uint32_t ZipfRank(Random& random, uint32_t keys) {
   const double end = std::pow(keys + 1.0, kExponent);
   const double x = std::pow(1 + random.Uniform() * (end - 1), 1 / kExponent);
   return std::min(keys - 1, static_cast<uint32_t>(x) - 1);
-}
-
-double CpuSeconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
 struct Workload {
@@ -131,24 +125,24 @@ void MeasureHome() {
   const MonotonicTime now{};
   InterestTable table(kInterestsMax);
   const auto for_all = [&](auto&& act) {
-    const double start = CpuSeconds();
+    const double start = ThreadCpuSeconds();
     for (Key key = 0; key < kRows; ++key) {
       for (uint32_t node = 1; node <= kNodes; ++node) act(TableKey{TableId(1), key * 7919}, NodeId(node));
     }
-    return kMillions / (CpuSeconds() - start);
+    return kMillions / (ThreadCpuSeconds() - start);
   };
   const InterestTable::Announcement announced{.use = {.reads = 8, .writes = 8}, .until = now + std::chrono::seconds(1)};
   const double announce = for_all([&](TableKey row, NodeId node) { table.Announce(row, node, announced, now); });
   const double bytes = static_cast<double>(table.memory_bytes()) / static_cast<double>(table.size());
   std::vector<RowInterest> interests;
-  const double start = CpuSeconds();
+  const double start = ThreadCpuSeconds();
   for (Key key = 0; key < kRows; ++key) {
     const TableKey row{TableId(1), key * 7919};
     table.Collect(row, now, interests);
     DecideRow(interests, {.values = 256, .state = 256}, {}, {});
     table.Place(row, interests);
   }
-  const double decide = kMillions / (CpuSeconds() - start);
+  const double decide = kMillions / (ThreadCpuSeconds() - start);
   const double withdraw = for_all([&](TableKey row, NodeId node) { table.Withdraw(row, node); });
   std::printf("interests, %u nodes a row: %.1f M/s announced, %.1f decided, %.1f withdrawn; %.1f bytes each\n", kNodes,
               announce, decide, withdraw, bytes);

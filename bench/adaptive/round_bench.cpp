@@ -4,7 +4,6 @@
 // again as the base of its fold.
 //   adaptive_round_bench [--rows N] [--repetitions N]
 #include <malloc.h>
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 
@@ -18,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "bench/cpu_seconds.h"
 #include "ps/core/rows/row_node.h"
 #include "ps/core/worker/rows/worker_rows.h"
 #include "ps/store/table_store.h"
@@ -28,12 +28,6 @@ namespace {
 constexpr uint32_t kDim = 64;
 constexpr NodeId kHome{1}, kHolder{2}, kOther{3};
 constexpr TableId kTable{1};
-
-double CpuSeconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 TableSpec Spec() { return {"rows", {.dim = kDim, .optimizer = Adagrad{.rate = 0.1F}}}; }
 
@@ -161,9 +155,9 @@ int Main(int argc, char** argv) {
   std::vector<double> rates;
   for (int i = 0; i < repetitions; ++i) {
     job.ChangeAll();
-    const double start = CpuSeconds();
+    const double start = ThreadCpuSeconds();
     const size_t refreshed = job.RefreshAll();
-    rates.push_back(static_cast<double>(refreshed) / (CpuSeconds() - start));
+    rates.push_back(static_cast<double>(refreshed) / (ThreadCpuSeconds() - start));
     if (refreshed != rows) Fail("not every copy was refreshed");
   }
   std::ranges::sort(rates);

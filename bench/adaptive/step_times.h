@@ -1,8 +1,6 @@
 // What the steps of a measured worker spend on rows. One line of JSON at its end, which bench/adaptive/run reads.
 #pragma once
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "base/time_source.h"
+#include "bench/cpu_seconds.h"
 
 namespace attune::adaptive_bench {
 
@@ -27,7 +26,7 @@ class StepTimes {
     if (began_ < counted_from_ && now >= counted_from_) {
       access_.clear();
       began_ = now;
-      cpu_before_ = CpuSeconds();
+      cpu_before_ = ProcessCpuSeconds();
     }
     spent_ = -now;
   }
@@ -35,9 +34,9 @@ class StepTimes {
   // meanwhile is given as "idle_cores".
   void IdleOnce(double seconds) {
     if (seconds <= 0 || idle_cores_ >= 0 || began_ < counted_from_) return;
-    const double before = CpuSeconds();
+    const double before = ProcessCpuSeconds();
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
-    idle_cores_ = (CpuSeconds() - before) / seconds;
+    idle_cores_ = (ProcessCpuSeconds() - before) / seconds;
   }
   // The program computes, and accesses rows again.
   void Think() { spent_ += Now(); }
@@ -55,25 +54,17 @@ class StepTimes {
         << "{\"steps\":" << access_.size() << ",\"steps_in_all\":" << steps_in_all_
         << ",\"seconds\":" << ended_ - began_ << ",\"idle_cores\":" << idle_cores_
         << ",\"skipped\":" << (began_ >= counted_from_ ? "true" : "false")
-        << ",\"cpu_seconds\":" << CpuSeconds() - cpu_before_ << ",\"access_p50_ms\":" << 1e3 * Quantile(0.5)
+        << ",\"cpu_seconds\":" << ProcessCpuSeconds() - cpu_before_ << ",\"access_p50_ms\":" << 1e3 * Quantile(0.5)
         << ",\"access_p99_ms\":" << 1e3 * Quantile(0.99) << "}\n";
   }
 
  private:
   static double Now() { return Seconds(std::chrono::steady_clock::now().time_since_epoch()); }
-  static double CpuSeconds() {
-    rusage usage{};
-    (void)getrusage(RUSAGE_SELF, &usage);
-    const auto seconds = [](const timeval& time) {
-      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
-    };
-    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-  }
   double Quantile(double share) const {
     return access_.empty() ? 0 : access_[static_cast<size_t>(share * static_cast<double>(access_.size() - 1))];
   }
 
-  double began_ = Now(), ended_ = began_, cpu_before_ = CpuSeconds(), spent_ = 0;
+  double began_ = Now(), ended_ = began_, cpu_before_ = ProcessCpuSeconds(), spent_ = 0;
   const double counted_from_;
   uint64_t steps_in_all_ = 0;
   double idle_cores_ = -1;      // none was measured

@@ -1,6 +1,5 @@
 // The examples' matrix products against Eigen's, side by side: billion operations per second of CPU, one thread. Both
 // are compiled as the project is, for the oldest x86-64; the examples' loop also for newer ones, chosen when it runs.
-#include <time.h>
 
 #include <Eigen/Dense>
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include <functional>
 #include <vector>
 
+#include "bench/cpu_seconds.h"
 #include "examples/support/products.h"
 
 namespace attune::examples {
@@ -22,20 +22,14 @@ constexpr std::array kShapes = {
     Shape{1024, 64, 512, "scores of package-graph"}, Shape{1024, 385, 256, "first hidden layer of next-character"},
     Shape{385, 1024, 256, "its gradient"}, Shape{1024, 129, 98, "output layer of next-character"}};
 
-double ThreadSeconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 // Products per second in the best of short slices.
 double Rate(const std::function<void()>& product) {
   double best = 0;
   for (int slice = 0; slice < 5; ++slice) {
-    const double began = ThreadSeconds();
+    const double began = ThreadCpuSeconds();
     int count = 0;
-    for (; ThreadSeconds() < began + 0.05; ++count) product();
-    best = std::max(best, count / (ThreadSeconds() - began));
+    for (; ThreadCpuSeconds() < began + 0.05; ++count) product();
+    best = std::max(best, count / (ThreadCpuSeconds() - began));
   }
   return best;
 }

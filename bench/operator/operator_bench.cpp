@@ -3,7 +3,6 @@
 // what plays the kubelets, so times and CPU contain both: they are above what the operator alone takes.
 //   bench_operator --jobs 1000 --workers 9
 #include <malloc.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 
@@ -21,6 +20,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "bench/cpu_seconds.h"
 #include "operator/api/training_job.h"
 #include "operator/controller/execute/operator.h"
 #include "operator/controller/observe/observed.h"
@@ -194,15 +194,6 @@ class Kubelets {
   std::thread thread_;
 };
 
-double CpuSeconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
 // Bytes that are allocated.
 double HeapBytes() { return static_cast<double>(mallinfo2().uordblks); }
 
@@ -251,13 +242,13 @@ class Bench {
   }
 
   void AllRun() {
-    const double cpu = CpuSeconds();
+    const double cpu = ProcessCpuSeconds();
     const MonotonicTime begin = time_.Now();
     for (int i = 0; i < jobs_; ++i) ATTUNE_CHECK(api_.Create(kube::kTrainingJobs, Job(i, workers_), {}).ok());
     Await("all jobs ready", [&] { return seen_.ready() == jobs_; });
     const double seconds = Seconds(time_.Now() - begin);
     Report("all jobs ready after", seconds, "s", "<= 90 (1,000 x 10 pods)", seconds <= 90);
-    const double acts = static_cast<double>(jobs_) * (workers_ + 1) / (CpuSeconds() - cpu);
+    const double acts = static_cast<double>(jobs_) * (workers_ + 1) / (ProcessCpuSeconds() - cpu);
     Report("pods made, per second of this process' CPU", acts, "pods/s", ">= 100", acts >= 100);
     int calls = 0;
     for (const auto& [what, count] : calls_.counts()) {
@@ -281,9 +272,9 @@ class Bench {
 
   void Idle() {
     std::this_thread::sleep_for(std::chrono::seconds(15));  // what was due is done
-    const double cpu = CpuSeconds();
+    const double cpu = ProcessCpuSeconds();
     std::this_thread::sleep_for(std::chrono::seconds(20));
-    const double cores = (CpuSeconds() - cpu) / 20;
+    const double cores = (ProcessCpuSeconds() - cpu) / 20;
     Report("CPU of an idle operator", cores, "cores", "< 0.05", cores < 0.05);
   }
 

@@ -25,6 +25,7 @@
 
 #include "base/check.h"
 #include "base/os/file.h"
+#include "bench/cpu_seconds.h"
 #include "operator/local/api/memory_api.h"
 #include "operator/telemetry/service.h"
 #include "proto/contract.h"
@@ -135,17 +136,7 @@ class Child {
     }
     return 0;
   }
-  double CpuSeconds() const {
-    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
-    std::string text((std::istreambuf_iterator<char>(file)), {});
-    std::istringstream fields(text.substr(text.rfind(')') + 2));
-    std::string field;
-    double ticks = 0;
-    for (int i = 3; fields >> field; ++i) {
-      if (i == 14 || i == 15) ticks += std::stod(field);  // utime, stime
-    }
-    return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
-  }
+  double CpuSeconds() const { return ProcessCpuSeconds(pid_); }
 
  private:
   std::string Line() const {

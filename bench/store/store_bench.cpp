@@ -5,7 +5,6 @@
 // of the slices is shown (--best: the fastest, which is what a busy machine disturbed least). `array`: the row number
 // is the key, nothing is looked up or counted, later rows are prefetched. `store`: for one thread. `locked`: the store
 // for several threads.
-#include <time.h>
 
 #include <CLI/CLI.hpp>
 
@@ -25,6 +24,7 @@
 
 #include "base/check.h"
 #include "base/random.h"
+#include "bench/cpu_seconds.h"
 #include "ps/store/formulas/optimizer.h"
 #include "ps/store/table_store.h"
 
@@ -42,13 +42,6 @@ struct Flags {
   bool is_cpu_time = false;
   bool is_best = false;
 };
-
-// Of this thread, on the processor: less disturbed by other programs than the time of day.
-double CpuSeconds() {
-  timespec time{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
 
 double SecondsSince(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -180,8 +173,8 @@ double Slice(Bed& bed, std::vector<Load>& loads, const Operation& operation, dou
   const auto run = [&](size_t t) {
     ready.arrive_and_wait();
     const auto start = std::chrono::steady_clock::now();
-    const double cpu_start = CpuSeconds();
-    const auto elapsed = [&] { return is_cpu_time ? CpuSeconds() - cpu_start : SecondsSince(start); };
+    const double cpu_start = ThreadCpuSeconds();
+    const auto elapsed = [&] { return is_cpu_time ? ThreadCpuSeconds() - cpu_start : SecondsSince(start); };
     size_t b = 0;
     do {
       for (int i = 0; i < 32; ++i) operation(bed, loads[t], b++);
@@ -275,9 +268,9 @@ void RunGrowth(uint64_t rows) {
     const auto start = std::chrono::steady_clock::now();
     for (uint64_t row = 0; row < rows;) {
       for (Key& key : keys) key = SplitMix64(row++);
-      const double begin = CpuSeconds();  // a pause of this thread, not of the machine
+      const double begin = ThreadCpuSeconds();  // a pause of this thread, not of the machine
       ATTUNE_CHECK(store->CreateRows(keys, {}).ok());
-      const double seconds = CpuSeconds() - begin;
+      const double seconds = ThreadCpuSeconds() - begin;
       if (seconds > longest.front()) {
         longest.front() = seconds;
         std::ranges::sort(longest);

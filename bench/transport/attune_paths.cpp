@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/log.h"
+#include "bench/cpu_seconds.h"
 #include "bench/transport/candidates.h"
 #include "ps/runtime/server/server_runtime.h"
 
@@ -134,10 +135,10 @@ IdleCores MeasureIdle(const Settings&) {
   }
   constexpr double kSeconds = 3;
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  const double server = CpuSeconds(job.server()), worker = CpuSeconds(::getpid());
+  const double server = ProcessCpuSeconds(job.server()), worker = ProcessCpuSeconds();
   std::this_thread::sleep_for(std::chrono::duration<double>(kSeconds));
-  return {.server = (CpuSeconds(job.server()) - server) / kSeconds,
-          .worker = (CpuSeconds(::getpid()) - worker) / kSeconds};
+  return {.server = (ProcessCpuSeconds(job.server()) - server) / kSeconds,
+          .worker = (ProcessCpuSeconds() - worker) / kSeconds};
 }
 
 }  // namespace attune::ps::bench

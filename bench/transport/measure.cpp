@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "bench/cpu_seconds.h"
 
 namespace attune::ps::bench {
 namespace {
@@ -92,14 +93,6 @@ std::vector<std::vector<Key>> Batches(const Settings& settings, bool zipf) {
   return batches;
 }
 
-double CpuSeconds(pid_t process) {
-  clockid_t clock = CLOCK_PROCESS_CPUTIME_ID;
-  if (process != ::getpid() && ::clock_getcpuclockid(process, &clock) != 0) return 0;
-  timespec used{};
-  ::clock_gettime(clock, &used);
-  return static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
-}
-
 std::vector<Result> Measure(const Settings& settings, const Candidate& candidate, const std::vector<Case>& cases) {
   const std::vector<std::vector<Key>> batches[] = {Batches(settings, false), Batches(settings, true)};
   std::vector<std::vector<Slice>> slices(cases.size());
@@ -107,10 +100,10 @@ std::vector<Result> Measure(const Settings& settings, const Candidate& candidate
   std::vector<uint64_t> calls(cases.size());
   for (int repetition = 0; repetition < settings.repetitions; ++repetition) {
     for (size_t i = 0; i < cases.size(); ++i) {
-      const double worker = CpuSeconds(::getpid()), server = CpuSeconds(candidate.server);
+      const double worker = ProcessCpuSeconds(), server = ProcessCpuSeconds(candidate.server);
       slices[i].push_back(MeasureOnce(settings, candidate, cases[i], batches[cases[i].zipf ? 1 : 0], calls[i]));
-      results[i].worker_us += CpuSeconds(::getpid()) - worker;
-      results[i].server_us += CpuSeconds(candidate.server) - server;
+      results[i].worker_us += ProcessCpuSeconds() - worker;
+      results[i].server_us += ProcessCpuSeconds(candidate.server) - server;
     }
   }
   for (size_t i = 0; i < cases.size(); ++i) {

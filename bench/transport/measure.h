@@ -48,9 +48,6 @@ struct Result {
 // Batches of unique keys, drawn beforehand. Zipf with exponent 1.1, scattered over the keys.
 std::vector<std::vector<Key>> Batches(const Settings& settings, bool zipf);
 
-// CPU seconds that a process, all its threads, has used so far.
-double CpuSeconds(pid_t process);
-
 // A candidate: `issue` starts a batch in a slot below kInFlightMax, `finish` ends the oldest one of that slot.
 struct Candidate {
   std::string transport;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <ctime>
 
 #include "base/random.h"
+#include "bench/cpu_seconds.h"
 
 namespace attune::bench {
 namespace {
@@ -13,13 +13,6 @@ namespace {
 bool Same(const Point& a, const Point& b) {
   return a.servers == b.servers && a.workers == b.workers && a.threads == b.threads &&
          a.worker_millicores == b.worker_millicores && a.server_millicores == b.server_millicores;
-}
-
-// CPU time of this thread: others may share the machine.
-double ThreadMilliseconds() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return 1e3 * static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_nsec);
 }
 
 class Run {
@@ -58,9 +51,9 @@ class Run {
   bool Done() const { return steps_ >= job_.total_effective; }
 
   void Step() {
-    const double began = ThreadMilliseconds();
+    const double began = 1e3 * ThreadCpuSeconds();
     const tuner::Decision decision = policy_.Decide(time_, job_.ToSetting(here_));
-    spent_ms_ += ThreadMilliseconds() - began;
+    spent_ms_ += 1e3 * ThreadCpuSeconds() - began;
     ++outcome_.decisions;
     if (estimate_at_ == 0 && steps_ >= 0.2 * job_.total_effective) {
       estimate_at_ = time_;
