@@ -46,7 +46,7 @@ struct Budget {
 // A lower count is a new budget; a higher one needs a reason in the commit that raises it.
 TEST(WorkBudget, NoScenarioAllocatesMoreThanItDid) {
   const Budget budgets[] = {{"rows", RowSuite(), 100, 32.29},
-                            {"coordinator", CoordinatorSuite(), 40, 32.89},
+                            {"coordinator", CoordinatorSuite(), 40, 33.51},
                             {"whole jobs", JobSuite(), 40, 18.52}};
   constexpr uint64_t kFirstSeed = 5001;  // fixed: work is compared with what it was, not searched
   for (const Budget& budget : budgets) {

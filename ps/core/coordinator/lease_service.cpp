@@ -53,7 +53,7 @@ void LeaseService::OnMessage(MemberState& node, const LeaseReturn& message, Coor
 
 void LeaseService::NoteEnded(const MemberState& node, RequestId request, CoordinatorOutputs& out) {
   UpdateCounted(node);
-  replies_.Reply(node.member.node, request, Done{.request = request}, out);
+  replies_.ReplyUnhurried(node.member.node, request, Done{.request = request}, out);
   Serve(out);
 }
 

@@ -17,9 +17,11 @@ bool RecordMirror::BeginCopy(bool moved, MonotonicTime now, Duration again_after
   if (in_progress && !moved) {
     if (now < again_at_) return false;
   } else {
-    if (!moved && waiting_.empty() && !changed_) return false;
+    const bool is_time = unhurried_since_ && now >= *unhurried_since_ + kUnhurried;
+    if (!moved && !hurries_ && !is_time && !changed_) return false;
     ++number_;
-    changed_ = false;
+    changed_ = hurries_ = false;
+    unhurried_since_.reset();
   }
   again_at_ = now + again_after;
   return true;

@@ -4,6 +4,7 @@
 // which number on copies count (ShardMap::records_from). Externally synchronized.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -70,7 +71,16 @@ class RecordMirror {
 
   bool AnyWaits() const { return !waiting_.empty(); }
   // It waits for the next copy: the one in progress does not know of it.
-  void Hold(Answer answer) { waiting_.emplace_back(number_ + 1, std::move(answer)); }
+  void Hold(Answer answer) {
+    waiting_.emplace_back(number_ + 1, std::move(answer));
+    hurries_ = true;
+  }
+  // One that nothing waits for goes with a copy that is sent anyway, or with one of its own after kUnhurried.
+  void HoldUnhurried(Answer answer, MonotonicTime now) {
+    waiting_.emplace_back(number_ + 1, std::move(answer));
+    if (!unhurried_since_) unhurried_since_ = now;
+  }
+  static constexpr Duration kUnhurried = std::chrono::milliseconds(20);
   // Gives `send(Answer)` those that may go out, in their order. `all`: there is no other server to wait for.
   template <typename Send>
   void Release(bool all, Send&& send) {
@@ -86,6 +96,8 @@ class RecordMirror {
   std::deque<std::pair<uint64_t, Answer>> waiting_;  // with the number of the copy that knows of it
   uint64_t number_, arrived_;                        // of the last copy sent, and acknowledged
   bool changed_ = false;
+  bool hurries_ = false;  // an answer that waits for a copy which has not been sent
+  std::optional<MonotonicTime> unhurried_since_;
   NodeId host_;
   uint64_t first_there_ = 0;  // the first copy sent to the host
   std::set<NodeId> older_;    // who may still have an older one

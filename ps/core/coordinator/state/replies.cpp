@@ -31,12 +31,21 @@ bool Replies::TakeUp(MemberState& node, RequestId request, CoordinatorOutputs& o
 }
 
 void Replies::Reply(NodeId to, RequestId request, Message message, CoordinatorOutputs& out) {
+  Answer(to, request, std::move(message), /*hurries=*/true, out);
+}
+
+void Replies::ReplyUnhurried(NodeId to, RequestId request, Message message, CoordinatorOutputs& out) {
+  Answer(to, request, std::move(message), /*hurries=*/false, out);
+}
+
+void Replies::Answer(NodeId to, RequestId request, Message message, bool hurries, CoordinatorOutputs& out) {
   const bool waits = job_.leadership().MirrorHost(job_.members(), job_.map()) != nullptr || !job_.Leads();
   MemberState* node = job_.members().Find(to);
   if (node == nullptr) return;
   if (waits && !job_.mutations().answer_before_mirror) {
-    return mirror_.Hold(
-        {.node = to, .connection = node->connection, .request = request, .message = std::move(message)});
+    RecordMirror::Answer answer{
+        .node = to, .connection = node->connection, .request = request, .message = std::move(message)};
+    return hurries ? mirror_.Hold(std::move(answer)) : mirror_.HoldUnhurried(std::move(answer), job_.now());
   }
   JobContext::Send(*node, message, out);
   node->requests.Answered(request, std::move(message));

@@ -29,6 +29,8 @@ class Replies {
   // False: too many of one node are open, and it is refused. An answer is owed from then on.
   static bool TakeUp(MemberState& node, RequestId request, CoordinatorOutputs& out);
   void Reply(NodeId to, RequestId request, Message message, CoordinatorOutputs& out);
+  // The same, to a request whose answer nothing waits for.
+  void ReplyUnhurried(NodeId to, RequestId request, Message message, CoordinatorOutputs& out);
   void Refuse(NodeId to, RequestId request, Status why, CoordinatorOutputs& out) {
     Reply(to, request, Refused{.request = request, .status = std::move(why)}, out);
   }
@@ -59,6 +61,8 @@ class Replies {
   void NoteAnnounced() { mirror_.Announced(job_.map().version); }
 
  private:
+  void Answer(NodeId to, RequestId request, Message message, bool hurries, CoordinatorOutputs& out);
+
   JobContext& job_;
   RecordMirror mirror_;
 };

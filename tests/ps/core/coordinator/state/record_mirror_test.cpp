@@ -43,6 +43,30 @@ TEST(RecordMirror, AnAnswerWaitsForTheFirstCopyThatIsSentAfterIt) {
   EXPECT_EQ(Released(mirror), Requests{1});
 }
 
+TEST(RecordMirror, WhatNothingWaitsForGoesWithTheNextCopyOrSoon) {
+  RecordMirror mirror(3);
+  MonotonicTime now{};
+  const auto copy = [&] { return mirror.BeginCopy(mirror.SetHost(kAnna), now, kAgain); };
+  ASSERT_TRUE(copy());
+  ASSERT_TRUE(mirror.Acknowledge(kAnna, kTerm3 + 1));
+  mirror.HoldUnhurried(AnswerOf(1), now);
+  EXPECT_FALSE(copy());
+  mirror.Hold(AnswerOf(2));
+  EXPECT_TRUE(copy());
+  ASSERT_TRUE(mirror.Acknowledge(kAnna, kTerm3 + 2));
+  EXPECT_EQ(Released(mirror), (Requests{1, 2})) << "one copy for both";
+  mirror.HoldUnhurried(AnswerOf(3), now);
+  now += RecordMirror::kUnhurried / 2;
+  mirror.HoldUnhurried(AnswerOf(4), now);
+  EXPECT_FALSE(copy());
+  now += RecordMirror::kUnhurried / 2;
+  EXPECT_TRUE(copy()) << "the first one has waited long enough";
+  ASSERT_TRUE(mirror.Acknowledge(kAnna, kTerm3 + 3));
+  EXPECT_EQ(Released(mirror), (Requests{3, 4}));
+  now += kAgain;
+  EXPECT_FALSE(copy()) << "there is nothing new";
+}
+
 TEST(RecordMirror, WithoutAnotherServerNothingWaits) {
   RecordMirror mirror(3);
   mirror.Hold(AnswerOf(1));
