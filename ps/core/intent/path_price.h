@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <limits>
@@ -19,7 +20,7 @@ class PathPrice {
   // A round and its answer together carried so many bytes. `time`: without what the rows in them cost processors.
   void Took(size_t bytes, Duration time) {
     const double seconds = std::max(0.0, std::chrono::duration<double>(time).count());
-    if (bytes <= kLittle) way_ = std::min(way_, seconds);
+    if (bytes <= kLittle) ways_[period_] = std::min(ways_[period_], seconds);
     if (bytes < kMuch) return;
     const Carried carried{.seconds = seconds, .bytes = static_cast<double>(bytes)};
     if (carried.IsQuickerThan(quickest_)) quickest_ = carried;
@@ -33,7 +34,8 @@ class PathPrice {
 
  private:
   static constexpr size_t kLittle = 4 << 10, kMuch = 32 << 10;
-  static constexpr int kRounds = 16;  // that carry much
+  static constexpr int kRounds = 16;     // that carry much, of a period
+  static constexpr size_t kPeriods = 4;  // so long a way is remembered
   static constexpr double kNone = std::numeric_limits<double>::infinity();
 
   struct Carried {
@@ -44,20 +46,23 @@ class PathPrice {
 
   void EndPeriod() {
     const Carried quickest = std::exchange(quickest_, {});
-    if (way_ < kNone) way_known_ = std::exchange(way_, kNone);
-    const double measured = std::max(0.0, quickest.seconds - way_known_) / quickest.bytes;
+    if (const double way = *std::ranges::min_element(ways_); way < kNone) way_ = way;
+    const double measured = std::max(0.0, quickest.seconds - way_) / quickest.bytes;
     price_ = std::clamp(is_measured_ ? (price_ + measured) / 2 : measured, kLeast, kMost);
     is_measured_ = true;
     rounds_ = 0;
+    period_ = (period_ + 1) % kPeriods;
+    ways_[period_] = kNone;
   }
 
   double price_ = kLeast;
   bool is_measured_ = false;
-  // Of the present period.
-  int rounds_ = 0;
-  Carried quickest_;
-  double way_ = kNone;
-  double way_known_ = 0;  // of the last period in which a round carried little
+  int rounds_ = 0;     // of the present period
+  Carried quickest_;   // of these
+  size_t period_ = 0;  // in ways_
+  // By period: few rounds may carry little, and all of them be held up.
+  std::array<double, kPeriods> ways_{kNone, kNone, kNone, kNone};
+  double way_ = 0;  // the least of them, also when all of them are none again
 };
 
 }  // namespace attune::ps

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 
 #include "base/random.h"
 #include "tests/ps/store/test_seed.h"
@@ -68,6 +69,17 @@ TEST(PathPriceTest, WhatHoldsUpSomeRoundsDoesNotCount) {
     price.Took(bytes, path.Of(bytes, random.Chance(0.5) ? 0.05 * static_cast<double>(random.Below(1000)) / 1000 : 0));
   }
   EXPECT_NEAR(price.seconds_per_byte() / path.seconds_per_byte, 1, 0.2);
+}
+
+TEST(PathPriceTest, APeriodWhoseEveryLittleRoundIsHeldUpDoesNotCount) {
+  const Path path{150e-6, 27e-9};
+  PathPrice price;
+  for (int i = 0; i < 2 * kSome; ++i) {
+    const bool is_held_up = i >= kSome && i < kSome + 20;  // a period has 16 with much
+    price.Took(kMany, path.Of(kMany));
+    price.Took(kFew, path.Of(kFew, is_held_up ? 4e-3 : 0));
+    EXPECT_TRUE(i < 16 || std::abs(price.seconds_per_byte() / path.seconds_per_byte - 1) < 0.02) << "round " << i;
+  }
 }
 
 TEST(PathPriceTest, FollowsAPathThatChanges) {
