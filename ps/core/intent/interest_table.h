@@ -40,6 +40,13 @@ class InterestTable {
   // It has no copy of the row, whatever was decided.
   void HasNone(TableKey row, NodeId node);
 
+  // In a loop over rows, at the i-th: see KeyMap::PrefetchEntry.
+  void PrefetchAhead(TableId table, std::span<const Key> keys, size_t i) const {
+    if (i + kPrefetchDistance < keys.size()) interests_.PrefetchChain({table, keys[i + kPrefetchDistance]});
+    constexpr size_t kHalf = kPrefetchDistance / 2;
+    if (i + kHalf < keys.size()) interests_.PrefetchFirst({table, keys[i + kHalf]});
+  }
+
   // The row has changed. visit(NodeId) for each node that has a copy and has been sent all earlier changes; not for
   // `except`, whose copy has the change.
   template <typename Visit>

@@ -31,6 +31,14 @@ class RowChains {
   // visit(Record&) for all of the row.
   template <typename Visit>
   void ForEach(TableKey row, Visit&& visit) const;
+  // In a loop over rows, for one that comes soon: see KeyMap::PrefetchEntry. First the chain, later its first record.
+  void PrefetchChain(TableKey row) const {
+    if (size_ > 0) __builtin_prefetch(&heads_[BucketOf(row)]);
+  }
+  void PrefetchFirst(TableKey row) const {
+    if (size_ == 0) return;
+    if (const uint32_t head = heads_[BucketOf(row)]; head != kNone) __builtin_prefetch(&At(head));
+  }
   // Forgets those of the row, or of all, for which is_gone(Record&).
   template <typename IsGone>
   void RemoveOf(TableKey row, IsGone&& is_gone);

@@ -1,5 +1,6 @@
 // A read-only piece of an array that the sender keeps alive: how keys, gradients and rows travel through messages
-// without being copied. Copying a Slice shares the memory.
+// without being copied. Copying a Slice shares the memory. A Slice without an owner is of memory that is there for the
+// length of a call.
 #pragma once
 
 #include <algorithm>
@@ -48,6 +49,11 @@ class Slice {
   const T& operator[](size_t i) const { return view_[i]; }
   auto begin() const { return view_.begin(); }
   auto end() const { return view_.end(); }
+  // The same values in memory that stays.
+  Slice Kept() const {
+    if (owner_ != nullptr || empty()) return *this;
+    return Filled(size(), [&](std::span<T> copy) { std::ranges::copy(view_, copy.begin()); });
+  }
   Slice Part(size_t offset, size_t count) const { return Slice(owner_, view_.subspan(offset, count)); }
 
   friend bool operator==(const Slice& a, const Slice& b) { return std::ranges::equal(a.view_, b.view_); }

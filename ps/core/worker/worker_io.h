@@ -87,6 +87,7 @@ struct IntendCall {
 // as old as the table's ReadOptions::replica_age_max; or any, when it says that it knows.
 enum class CopyReads : uint8_t { kAnnounced, kAny };
 
+// Keys and gradients may be without an owner: they are copied within the step.
 struct PushCall {
   CallId call;
   MonotonicTime deadline;

@@ -10,16 +10,10 @@
 namespace attune::ps {
 namespace {
 
-template <typename T>
-Slice<T> CopyOf(std::span<const T> values) {
-  return Slice<T>::Filled(values.size(),
-                          [&](std::span<T> copy) { std::copy(values.begin(), values.end(), copy.begin()); });
-}
-
-// Of a push that goes to one server, in memory that both processes share where they share any.
-Slice<float> CopyOf(std::span<const float> gradients, WorkerRuntime& runtime) {
+// Copied here or, as they are dealt out to servers, by the core.
+Slice<float> ForPush(std::span<const float> gradients, WorkerRuntime& runtime) {
   std::shared_ptr<void> memory = runtime.PushMemory(gradients.size_bytes());
-  if (memory == nullptr) return CopyOf(gradients);
+  if (memory == nullptr) return Slice<float>(nullptr, gradients);
   return Slice<float>::FilledIn(std::move(memory), gradients.size(),
                                 [&](std::span<float> copy) { std::ranges::copy(gradients, copy.begin()); });
 }
@@ -109,8 +103,11 @@ Future Table::PushRemote(std::span<const Key> keys, std::span<const float> gradi
   pending->meter = runtime.meter();
   pending->begun = begun;
   pending->loop = runtime.loop();
-  PushCall call{
-      .call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys), .gradients = CopyOf(gradients, runtime)};
+  PushCall call{.call = {},
+                .deadline = {},
+                .table = state_->id,
+                .keys = Slice<Key>(nullptr, keys),
+                .gradients = ForPush(gradients, runtime)};
   return Future(runtime.Submit(std::move(call), state_->call_timeout - waited, std::move(pending)));
 }
 
@@ -171,7 +168,7 @@ LocalizeFuture Table::Localize(std::span<const Key> keys) const {
   WorkerRuntime& runtime = *state_->runtime;
   auto pending = std::make_shared<Future::State>();
   pending->loop = runtime.loop();
-  LocalizeCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = CopyOf(keys)};
+  LocalizeCall call{.call = {}, .deadline = {}, .table = state_->id, .keys = Slice<Key>(nullptr, keys).Kept()};
   return LocalizeFuture(Future(runtime.Submit(std::move(call), state_->call_timeout, std::move(pending))));
 }
 

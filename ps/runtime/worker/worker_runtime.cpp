@@ -6,6 +6,7 @@
 #include "base/os/random_seed.h"
 #include "ps/core/protocol/incarnation.h"
 #include "ps/core/protocol/limits.h"
+#include "ps/core/protocol/row_memory.h"
 
 namespace attune::ps {
 namespace {
@@ -218,7 +219,7 @@ std::shared_ptr<void> WorkerRuntime::PushMemory(size_t bytes) {
   }
   std::shared_ptr<void> memory = transport_->Reserve(server, bytes);
   if (--dispatching_ == 0) dispatching_.notify_all();
-  return memory;
+  return memory == nullptr ? NewRowMemory(bytes) : memory;
 }
 
 Status WorkerRuntime::WaitForRoom(size_t pushes_max, Duration timeout) {

@@ -60,7 +60,8 @@ class WorkerRuntime {
   // Ends the session for good with this error; every open and later call gets it.
   void Fail(const Status& status) { Submit(Received{kCoordinator, SessionLost{status}}); }
 
-  // Any thread. Memory for the gradients of a push, from where they need not be copied again; null: any will do.
+  // Any thread. Memory for the gradients of a push that goes to one server as it is, shared with that process where it
+  // can be; null: the core copies them, as it deals them out to several.
   std::shared_ptr<void> PushMemory(size_t bytes);
 
   // Waits until fewer than `pushes_max` pushes are open. DeadlineExceeded after `timeout`; the session's status when

@@ -31,8 +31,9 @@ AccessCosts CostsOf(const Round& round) {
 
 void RowReplicas::NoteChanged(const Push& push) {
   const NodeId except = push.folds.empty() ? NodeId() : push.origin;
-  for (const Key key : push.keys) {
-    const TableKey row{push.table, key};
+  for (size_t i = 0; i < push.keys.size(); ++i) {
+    interests_.PrefetchAhead(push.table, push.keys.view(), i);
+    const TableKey row{push.table, push.keys[i]};
     interests_.Changed(row, except, [&](NodeId holder) { holders_[holder].changed.push_back(row); });
   }
 }
@@ -107,6 +108,7 @@ void RowReplicas::Announced(NodeId from, const Round& round, MonotonicTime now) 
   const std::vector<bool> contained = Contained(from, round);
   std::vector<Key> absent;
   for (size_t i = 0; i < round.keys.size(); ++i) {
+    interests_.PrefetchAhead(round.table, round.keys.view(), i);
     const TableKey row{round.table, round.keys[i]};
     const AnnouncedUse& use = round.uses[i];
     if (!use.has_copy) interests_.HasNone(row, from);

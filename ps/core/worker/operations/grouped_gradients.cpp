@@ -7,8 +7,8 @@ GroupedGradients::GroupedGradients(UniqueKeys::Gradients gradients, uint32_t dim
     : dim_(dim), homes_version_(homes_version) {
   if (groups.routes().size() == 1) {
     only_route_ = groups.routes().front();
-    keys_ = std::move(gradients.keys);
-    gradients_ = std::move(gradients.values);
+    keys_ = gradients.keys.Kept();
+    gradients_ = gradients.values.Kept();
     return;
   }
   const std::span<const uint32_t> order = groups.order();

@@ -29,7 +29,8 @@ struct PushPart {
 class GroupedGradients {
  public:
   GroupedGradients() = default;
-  // `groups` are of these keys, under the homes of `homes_version`. With one route the given memory is used as it is.
+  // `groups` are of these keys, under the homes of `homes_version`. With one route the given memory is used as it
+  // is, unless it has no owner.
   GroupedGradients(UniqueKeys::Gradients gradients, uint32_t dim, const RouteGroups& groups, MapVersion homes_version);
 
   // All keys are of this home.

@@ -26,6 +26,13 @@ HeldRows::Place HeldRows::Add(std::span<const float> row, RowVersion version) {
   return place;
 }
 
+void HeldRows::Prefetch(Place place) const {
+  constexpr size_t kCacheLine = 64 / sizeof(float);
+  const std::span<const float> row = RowAt(place);
+  for (size_t at = 0; at < row.size(); at += kCacheLine) __builtin_prefetch(&row[at]);
+  __builtin_prefetch(&slots_[place]);
+}
+
 void HeldRows::Remove(Place place) { free_.push_back(place); }
 
 template <typename Change>

@@ -36,6 +36,8 @@ class HeldRows {
   // The home's row has come, which contains all folds that were taken.
   void Refresh(Place place, std::span<const float> row, RowVersion version);
 
+  // See KeyMap::PrefetchEntry.
+  void Prefetch(Place place) const;
   std::span<const float> ValuesAt(Place place) const { return RowAt(place).first(dim_); }
   RowVersion VersionAt(Place place) const { return slots_[place].version; }
   // `step`: for the schedule of the learning rate. True: it is the first push since the last fold.

@@ -114,6 +114,7 @@ std::vector<uint32_t> WorkerFetches::Take(const PullCall& call, const StepPoint&
   const uint64_t floor_needed = at.mode.FloorNeeded(at.step);
   std::vector<uint32_t> others;
   for (uint32_t place = 0; place < call.keys.size(); ++place) {
+    replicas_.PrefetchAhead(call.table, call.keys.view(), place);
     const TableKey row{call.table, call.keys[place]};
     std::span<const float> values;
     PrefetchedRows::Found found = PrefetchedRows::Found::kNot;
@@ -174,10 +175,8 @@ bool WorkerFetches::PullHere(TableId table, std::span<const Key> keys, std::span
   const uint64_t floor_needed = at.mode.FloorNeeded(at.step);
   RowAccesses here;
   for (size_t i = 0; i < keys.size(); ++i) {
-    if (i + kPrefetchDistance < keys.size()) {
-      replicas_.PrefetchEntry({table, keys[i + kPrefetchDistance]});
-      prefetched_.PrefetchEntry({table, keys[i + kPrefetchDistance]});
-    }
+    replicas_.PrefetchAhead(table, keys, i);
+    if (i + kPrefetchDistance < keys.size()) prefetched_.PrefetchEntry({table, keys[i + kPrefetchDistance]});
     const TableKey row{table, keys[i]};
     const std::span<float> to = rows.subspan(i * dim, dim);
     std::span<const float> values;

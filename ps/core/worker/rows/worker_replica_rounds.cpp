@@ -67,6 +67,7 @@ void WorkerReplicas::SendFolds(NodeId to, Home& home, MonotonicTime now, WorkerO
     WorkerPushes::Folds folds{.keys = {}, .counts = {}, .changes = {}};
     std::vector<float> changes(open.keys.size() * floats);
     for (size_t i = 0; i < open.keys.size(); ++i) {
+      PrefetchAhead(open.table, open.keys, i);
       const Row& known = *rows_.Find({open.table, open.keys[i]});
       folds.counts.push_back(copies.TakeFold(known.place, std::span(changes).subspan(i * floats, floats)));
     }
@@ -154,6 +155,7 @@ void WorkerReplicas::TakeRows(NodeId from, Home& home, const RoundReply& reply, 
   home.pace.Carried(reply.keys.size(), floats * sizeof(float));
   counts_.refreshed_bytes += reply.rows.size() * sizeof(float);
   for (size_t i = 0; i < reply.keys.size(); ++i) {
+    PrefetchAhead(reply.table, reply.keys.view(), i);
     const TableKey row{reply.table, reply.keys[i]};
     if (HomeOf(row.key) != from) continue;
     const std::span<const float> fresh = reply.rows.view().subspan(i * floats, floats);

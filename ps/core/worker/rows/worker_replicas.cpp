@@ -124,6 +124,24 @@ void WorkerReplicas::StepBegan(const StepPoint& at, MonotonicTime now, WorkerOut
 
 // --- copies
 
+// First the entry, then the copy that it names.
+void WorkerReplicas::PrefetchAhead(TableId table, std::span<const Key> keys, size_t i) const {
+  if (i + kPrefetchDistance < keys.size()) rows_.PrefetchEntry({table, keys[i + kPrefetchDistance]});
+  if (i + kPrefetchDistance / 2 >= keys.size()) return;
+  const Row* const next = rows_.Find({table, keys[i + kPrefetchDistance / 2]});
+  if (next != nullptr && next->has_copy()) tables_.at(table).Prefetch(next->place);
+}
+
+WorkerReplicas::Share WorkerReplicas::ShareWithCopies(TableId table, std::span<const Key> keys) const {
+  if (!has_copies() || keys.empty()) return Share::kNone;
+  const bool first = HasCopy({table, keys.front()});
+  for (size_t i = 0; i < keys.size(); ++i) {
+    PrefetchAhead(table, keys, i);
+    if (HasCopy({table, keys[i]}) != first) return Share::kSome;
+  }
+  return first ? Share::kAll : Share::kNone;
+}
+
 // A program that has not announced a row, a sum at its end for instance, expects what is there when it asks.
 Duration WorkerReplicas::AgeMaxOf(TableKey row, const Row& known, const StepPoint& at, CopyReads copies) const {
   const bool is_announced = known.announced_until > at.clock || announced_.TouchesOf(row).end > at.clock;
@@ -204,12 +222,15 @@ WorkerReplicas::Open& WorkerReplicas::OpenFor(Home& home, TableId table) {
   return home.open.emplace_back(Open{.table = table, .reserved = pushes_.window().Reserve(table), .keys = {}});
 }
 
-void WorkerReplicas::Push(TableId table, std::span<const Key> keys, std::span<const float> gradients, uint64_t step) {
+void WorkerReplicas::Push(TableId table, std::span<const Key> keys, std::span<const float> gradients, uint64_t step,
+                          std::span<const uint32_t> places) {
   HeldRows& copies = tables_.at(table);
-  const size_t dim = gradients.size() / keys.size();
+  const size_t dim = routes_.Find(table)->options.dim;
   for (size_t i = 0; i < keys.size(); ++i) {
+    PrefetchAhead(table, keys, i);
     const Row& known = *rows_.Find({table, keys[i]});
-    if (!copies.Push(known.place, gradients.subspan(i * dim, dim), step)) continue;
+    const size_t place = places.empty() ? i : places[i];
+    if (!copies.Push(known.place, gradients.subspan(place * dim, dim), step)) continue;
     OpenFor(homes_[HomeOf(keys[i])], table).keys.push_back(keys[i]);
   }
 }

@@ -67,18 +67,15 @@ class WorkerReplicas {
   // For a row that is asked for, or not yet to be read: its values go to this place of the call once it is, from the
   // copy or from elsewhere.
   void Wait(TableKey row, CallId call, uint32_t place, const StepPoint& at, MonotonicTime now, WorkerOutputs& out);
-  // See KeyMap::Prefetch.
-  void PrefetchEntry(TableKey row) const { rows_.PrefetchEntry(row); }
+  // In a loop over rows with copies, at the i-th: asks for the memory of those that come soon (KeyMap::PrefetchEntry).
+  void PrefetchAhead(TableId table, std::span<const Key> keys, size_t i) const;
   // How many of these rows have copies.
   enum class Share : uint8_t { kNone, kSome, kAll };
-  Share ShareWithCopies(TableId table, std::span<const Key> keys) const {
-    if (!has_copies() || keys.empty()) return Share::kNone;
-    const bool first = HasCopy({table, keys.front()});
-    const bool mixed = std::ranges::any_of(keys, [&](Key key) { return HasCopy({table, key}) != first; });
-    return mixed ? Share::kSome : first ? Share::kAll : Share::kNone;
-  }
-  // A push to rows that all have copies, each once; no gradient is one that the table refuses.
-  void Push(TableId table, std::span<const Key> keys, std::span<const float> gradients, uint64_t step);
+  Share ShareWithCopies(TableId table, std::span<const Key> keys) const;
+  // A push to rows that all have copies, each once; no gradient is one that the table refuses. The gradient of keys[i]
+  // is the one at places[i]; without places, the one at i.
+  void Push(TableId table, std::span<const Key> keys, std::span<const float> gradients, uint64_t step,
+            std::span<const uint32_t> places = {});
   bool Refuses(TableId table, std::span<const float> gradients) const;
   // The program pushes to this row in another way, or has read it elsewhere.
   void UsedElsewhere(TableKey row) {

@@ -1,11 +1,28 @@
 #include "ps/core/worker/rows/worker_rows.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "ps/core/protocol/limits.h"
 
 namespace attune::ps {
+namespace {
+
+std::vector<Key> KeysAt(std::span<const uint32_t> places, std::span<const Key> keys) {
+  std::vector<Key> at;
+  at.reserve(places.size());
+  for (const uint32_t place : places) at.push_back(keys[place]);
+  return at;
+}
+
+Slice<float> GradientsAt(std::span<const uint32_t> places, std::span<const float> gradients, size_t dim) {
+  return Slice<float>::Filled(places.size() * dim, [&](std::span<float> at) {
+    for (size_t i = 0; i < places.size(); ++i) std::copy_n(&gradients[places[i] * dim], dim, &at[i * dim]);
+  });
+}
+
+}  // namespace
 
 WorkerRows::WorkerRows(const WorkerOptions& options, ClusterView& cluster, const LivenessLease& lease)
     : options_(options),
@@ -58,33 +75,24 @@ void WorkerRows::On(PushCall call, const StepPoint& at, MonotonicTime now, Worke
 
 // What the table refuses, it refuses as a whole, where the rows are.
 void WorkerRows::PushToCopies(PushCall& call, const StepPoint& at) {
-  std::vector<bool> has_copy(call.keys.size());
-  for (size_t i = 0; i < call.keys.size(); ++i) {
-    if (i + kPrefetchDistance < call.keys.size()) {
-      replicas_.PrefetchEntry({call.table, call.keys[i + kPrefetchDistance]});
-    }
-    has_copy[i] = replicas_.NotePush({call.table, call.keys[i]});
+  std::vector<uint32_t> here, elsewhere;  // places in the call
+  for (uint32_t i = 0; i < call.keys.size(); ++i) {
+    replicas_.PrefetchAhead(call.table, call.keys.view(), i);
+    (replicas_.NotePush({call.table, call.keys[i]}) ? here : elsewhere).push_back(i);
   }
-  const bool any = std::ranges::find(has_copy, true) != has_copy.end();
-  if (!any || replicas_.Refuses(call.table, call.gradients.view())) return;
-  const size_t dim = call.gradients.size() / call.keys.size();
-  std::vector<Key> keys, others;
-  std::vector<float> gradients, other_gradients;
-  for (size_t i = 0; i < call.keys.size(); ++i) {
-    const std::span<const float> gradient = call.gradients.view().subspan(i * dim, dim);
-    (has_copy[i] ? keys : others).push_back(call.keys[i]);
-    std::vector<float>& to = has_copy[i] ? gradients : other_gradients;
-    to.insert(to.end(), gradient.begin(), gradient.end());
-  }
+  if (here.empty() || replicas_.Refuses(call.table, call.gradients.view())) return;
+  const auto dim = static_cast<uint32_t>(call.gradients.size() / call.keys.size());
+  const std::span<const float> gradients = call.gradients.view();
+  std::vector<Key> keys = KeysAt(here, call.keys.view());
   if (unique_.AreUnique(keys)) {
-    replicas_.Push(call.table, keys, gradients, at.step);
+    replicas_.Push(call.table, keys, gradients, at.step, here);
   } else {
     const UniqueKeys::Gradients sums =
-        unique_.Sum({.keys = std::move(keys), .values = std::move(gradients)}, static_cast<uint32_t>(dim));
+        unique_.Sum({.keys = std::move(keys), .values = GradientsAt(here, gradients, dim)}, dim);
     replicas_.Push(call.table, sums.keys.view(), sums.values.view(), at.step);
   }
-  call.keys = std::move(others);
-  call.gradients = std::move(other_gradients);
+  call.keys = KeysAt(elsewhere, call.keys.view());
+  call.gradients = GradientsAt(elsewhere, gradients, dim);
 }
 
 void WorkerRows::On(const IntendCall& call, const StepPoint& at, MonotonicTime now, WorkerOutputs& out) {

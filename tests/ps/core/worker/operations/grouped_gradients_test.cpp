@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -87,11 +89,17 @@ TEST_F(GroupedGradientsTest, WhatIsSentAgainGoesByTheHomesOfToday) {
   EXPECT_TRUE(PartsByHome(gradients, kFirstServer, all).empty());
 }
 
-TEST_F(GroupedGradientsTest, WithOneRouteNothingIsCopied) {
-  ShardMap map = SmallMap(2);
-  map.shards = {{.home = kFirstServer}, {.home = kFirstServer}};
-  map.members.erase(map.members.begin() + 1);
-  cluster_.Adopt(std::move(map));
+class OneServerTest : public GroupedGradientsTest {
+ protected:
+  OneServerTest() {
+    ShardMap map = SmallMap(2);
+    map.shards = {{.home = kFirstServer}, {.home = kFirstServer}};
+    map.members.erase(map.members.begin() + 1);
+    cluster_.Adopt(std::move(map));
+  }
+};
+
+TEST_F(OneServerTest, NothingIsCopied) {
   const Slice<Key> keys(Keys{5, 9});
   const Slice<float> values(Values{1, 2});
   groups_.Group(TableId(1), keys.view(), cluster_, LocationCache(16), nullptr);
@@ -102,6 +110,27 @@ TEST_F(GroupedGradientsTest, WithOneRouteNothingIsCopied) {
   EXPECT_EQ(parts[0].keys.data(), keys.data());
   EXPECT_EQ(parts[0].gradients.data(), values.data());
 }
+
+// A program may use its memory for the next push as soon as this one is taken, and this one may be sent again.
+void ExpectKept(const ClusterView& cluster, Keys keys) {
+  RouteGroups groups;
+  groups.Group(TableId(1), keys, cluster, LocationCache(16), nullptr);
+  const Keys keys_then = keys;
+  Values values(keys.size(), 1);
+  const GroupedGradients gradients(
+      {.keys = Slice<Key>(nullptr, std::span<const Key>(keys)), .values = Slice<float>(nullptr, values)}, 1, groups,
+      cluster.homes_version());
+  std::ranges::fill(keys, 0);
+  std::ranges::fill(values, 0);
+  gradients.ForEachPart(100, [&](const PushPart& part) {
+    for (size_t i = 0; i < part.keys.size(); ++i) {
+      EXPECT_NE(std::ranges::find(keys_then, part.keys[i]), keys_then.end());
+      EXPECT_EQ(part.gradients[i], 1);
+    }
+  });
+}
+TEST_F(GroupedGradientsTest, MemoryWithoutAnOwnerIsCopied) { ExpectKept(cluster_, {first_, second_}); }
+TEST_F(OneServerTest, MemoryWithoutAnOwnerIsCopied) { ExpectKept(cluster_, {5, 9}); }
 
 }  // namespace
 }  // namespace attune::ps::grouped_gradients_test
