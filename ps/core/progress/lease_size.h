@@ -4,8 +4,8 @@
 //
 // A worker holds one lease and has the next one ready. Where both together last as short as a message takes, it waits
 // for leases rather than for rows, and cannot announce what its next steps touch. Where they last ten times as long,
-// the coordinator still spends more on leases than its server does on rows: a lease is four messages, and twice that
-// with a copy of the coordinator's record at another server (decision 0075). A lease that is held is done, so
+// the coordinator of small pods may still spend more on leases than its server does on rows: a lease is four messages,
+// and more with a copy of the coordinator's record at another server (decision 0075). A lease that is held is done, so
 // where one lasts for minutes a job ends minutes after its goal. So leases begin with one item, grow while they end
 // too soon, and shrink where they last too long. How long one is open follows from how many are open and how often one
 // is granted (Little's law: L = rate x time), which needs no memory of any single lease.

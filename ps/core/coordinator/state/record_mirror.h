@@ -75,7 +75,8 @@ class RecordMirror {
     waiting_.emplace_back(number_ + 1, std::move(answer));
     hurries_ = true;
   }
-  // One that nothing waits for goes with a copy that is sent anyway, or with one of its own after kUnhurried.
+  // One that nothing waits for goes with a copy that is sent anyway, or with one of its own, by the first BeginCopy
+  // after kUnhurried.
   void HoldUnhurried(Answer answer, MonotonicTime now) {
     waiting_.emplace_back(number_ + 1, std::move(answer));
     if (!unhurried_since_) unhurried_since_ = now;
